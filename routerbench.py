@@ -1,0 +1,2552 @@
+#!/usr/bin/env python3
+"""routerbench: what a router's processor can encrypt, and how far that number can be trusted.
+
+Copy this one file to a router and run it:
+
+    scp routerbench.py root@192.168.1.1:/tmp/
+    ssh root@192.168.1.1 python3 /tmp/routerbench.py
+
+It finds out what the machine is, runs `openvpn --test-crypto` the way the pfSense and RRZN
+guides do, and prints one JSON line per result. stdout carries those lines and nothing else;
+people are spoken to on stderr. A number is never printed alone: beside it stand the work that
+was really done, the cost of one packet, how far the runs lay apart, what else the processor was
+doing, and a list of codes that each say how the number could mislead.
+
+    routerbench.py [run] [TEST ...]   measure (this is what happens without a command)
+    routerbench.py info               what this machine is, and which tests can run here
+
+Exit status: 0 everything asked for was measured; 1 something failed; 2 wrong usage;
+4 nothing could be measured here; 130 interrupted.
+
+Runs on Python 3.7 and later, on Linux and FreeBSD, with the standard library only, and of that
+only with what OpenWrt's python3-light carries: so no statistics, logging, pathlib, decimal,
+ctypes, urllib or multiprocessing. Modules that only some paths need are imported there, because
+a router takes a noticeable time for each of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import select
+import signal
+import sys
+import time
+from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn,
+                    Optional, Sequence, TextIO, Tuple, Type)
+
+__version__ = '0.1.0'
+
+SCHEMA = 1
+RELEASE_YEAR = 2026  # a router whose clock shows an earlier year has not been told the time
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOTHING, EXIT_INTERRUPTED = 0, 1, 2, 4, 130
+
+EXITS: Dict[int, str] = {
+    EXIT_OK: 'everything asked for was measured',
+    EXIT_FAILED: 'something failed; the other lines are good',
+    EXIT_USAGE: 'wrong usage',
+    EXIT_NOTHING: 'nothing could be measured here; each line says what is missing',
+    EXIT_INTERRUPTED: 'interrupted by Ctrl-C, a hang-up or `kill`',
+}
+
+REASONS: Dict[str, str] = {
+    'auth-unsupported': 'the build does not know this digest',
+    'bad-mtu': 'the build refuses this packet size',
+    'cipher-unsupported': 'the crypto library does not have this cipher',
+    'engine-unavailable': 'the crypto engine asked for by name is not there',
+    'killed': 'the tool was ended by a signal, most often because memory ran out',
+    'low-memory': 'too little memory is free to run the tool safely',
+    'mode-unsupported': 'the library has the cipher, but this build cannot use its mode here',
+    'no-space': 'there is no directory where a key of under 1 kB could be kept',
+    'output-unknown': 'the tool ended well but did not say what it did',
+    'timeout': 'the tool did not end in time and was stopped',
+    'tool-broken': 'the tool is there but does not run',
+    'tool-failed': 'the tool ended with an error; `detail` has its words',
+    'tool-missing': 'the tool is not installed',
+}
+
+WARNINGS: Dict[str, str] = {
+    'clock-unset': 'the machine does not know the date, so `time` is null',
+    'clock-varied': 'the processor changed its clock by over 5 % between or during the runs',
+    'cpu-starved': 'the tool got under 90 % of a processor: something else was running',
+    'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
+    'disturbed': 'other programs took over 10 % of a processor during the runs',
+    'estimated': 'predicted from shorter runs (--quick); extra.error_pct bounds the error',
+    'low-clock': 'the processor ran below its highest clock (governor or heat)',
+    'mixed-cores': 'the machine has cores of several kinds, and which one ran the test is not known',
+    'not-idle': 'the machine was still busy when the wait for idle ran out',
+    'short-run': 'one run took under a second, so start-up weighs in it; extra.start_ms has it',
+    'single-run': 'one run only, because three would not fit into the time budget',
+    'system-heavy': 'most of the time went to the kernel, as with a crypto engine behind it',
+    'unstable': 'the runs lay over 5 % apart',
+    'virtual-machine': 'measured in a virtual or emulated machine, not on a router',
+}
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+class RouterbenchError(Exception):
+    """Whatever routerbench itself raises; anything else is a defect."""
+
+
+class Absent(RouterbenchError):
+    """A path that is not there, has gone, or may not be read."""
+
+
+class NoSpace(RouterbenchError):
+    """No directory could be found in which a small private file can be kept."""
+
+
+class UsageError(RouterbenchError):
+    """The command line cannot be understood; the message says how to mend it."""
+
+
+class Interrupted(RouterbenchError):
+    """Ctrl-C, a hang-up or `kill` has asked the run to end."""
+
+
+class Unmeasurable(RouterbenchError):
+    """A measurement that has no result: `status` and `reason` as in the line, `detail` for a person."""
+
+    def __init__(self, reason: str, detail: str, status: str = 'failed') -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+        self.status = status
+
+
+# --- records ------------------------------------------------------------------------------------
+
+class Line(NamedTuple):
+    """One result. The keys of the JSON line, in its order; `None` where not known."""
+
+    schema: int = SCHEMA
+    time: Optional[str] = None
+    run: str = ''
+    agent: str = __version__
+    status: str = 'ok'
+    reason: Optional[str] = None
+    detail: Optional[str] = None
+    test: str = ''
+    device: Optional[str] = None
+    cpu: Optional[str] = None
+    mhz: Optional[float] = None
+    cores: Optional[int] = None
+    arch: Optional[str] = None
+    os: Optional[str] = None
+    kernel: Optional[str] = None
+    algorithm: Optional[str] = None
+    cipher: Optional[str] = None
+    auth: Optional[str] = None
+    seconds: Optional[float] = None
+    mbit: Optional[float] = None
+    mbit_s: Optional[float] = None
+    runs: Tuple[float, ...] = ()
+    spread: Optional[float] = None
+    tool: Optional[str] = None
+    library: Optional[str] = None
+    driver: Optional[str] = None
+    warnings: Tuple[str, ...] = ()
+    method: Optional[str] = None
+    extra: Dict[str, Any] = {}
+
+
+FIELDS: Dict[str, str] = {
+    'schema': 'version of this format; a key that is renamed or means something else raises it',
+    'time': 'end of the measurement, ISO 8601, UTC; null when the clock is evidently unset',
+    'run': '8 hex digits shared by the lines of one run',
+    'agent': 'version of routerbench',
+    'status': '`ok`, `skipped` (cannot be measured here) or `failed`',
+    'reason': 'for the last two: a code from the list of reasons',
+    'detail': 'for the last two: what happened, and what to do about it on this system',
+    'test': 'what was measured: `openvpn`',
+    'device': 'the machine, as a person would name it',
+    'cpu': 'the processor core, short: `MIPS 24Kc`, `ARM Cortex-A53`, `Intel Atom D525`',
+    'mhz': 'its nominal clock in MHz; never guessed from BogoMIPS',
+    'cores': 'how many processors the system uses',
+    'arch': 'architecture with its byte order: `mips` is big-endian, `mipsel` little-endian',
+    'os': 'operating system and release',
+    'kernel': 'kernel release',
+    'algorithm': 'column of the hardware table: `AES128`, `AES256`, `CHACHA20`, `NONE`',
+    'cipher': 'the cipher really used, in lower case',
+    'auth': 'the digest really used; null for AEAD ciphers, which need none',
+    'seconds': 'median wall-clock time of one run',
+    'mbit': 'millions of bits that one run encrypted or decrypted',
+    'mbit_s': 'the result: `mbit / seconds`, from the unrounded values',
+    'runs': 'the seconds of every counted run',
+    'spread': '(longest - shortest) / median of `runs`',
+    'tool': 'program and version',
+    'library': 'its crypto library and version',
+    'driver': 'the crypto engine asked for with --engine',
+    'warnings': 'codes from the list of warnings; each says how the number could mislead',
+    'method': 'the command as one could type it',
+    'extra': 'what only this test has; its keys are listed below',
+}
+
+
+class Ran(NamedTuple):
+    """A command that has ended. `status` is its exit status, 128 + N if signal N ended it, 126 and
+    127 as in a shell if it could not be started. Output is kept up to a few kB at each end."""
+
+    argv: Tuple[str, ...]
+    status: int
+    out: str = ''
+    err: str = ''
+    seconds: float = 0.0
+    user: float = 0.0
+    system: float = 0.0
+    timed_out: bool = False
+
+
+class Times(NamedTuple):
+    """Seconds as `time` reports them; user and system are None where the format lacks them."""
+
+    real: float
+    user: Optional[float] = None
+    system: Optional[float] = None
+
+
+class Sample(NamedTuple):
+    """One timed run over the packet lengths 1..longest."""
+
+    longest: int
+    seconds: float
+
+
+class Cost(NamedTuple):
+    """What a run costs: `start` s once, `packet` s per packet, `byte` s per byte. A packet is
+    encrypted and decrypted, so both are for the pair."""
+
+    start: float
+    packet: float
+    byte: float
+
+
+class CpuInfo(NamedTuple):
+    """/proc/cpuinfo: how many processors it lists, the first value of every key (lower case), and
+    the different (implementer, part) pairs of ARM cores in their order."""
+
+    count: int
+    first: Dict[str, str]
+    parts: Tuple[Tuple[str, str], ...] = ()
+
+
+class Build(NamedTuple):
+    """What `openvpn --version` says: `OpenVPN 2.6.14`, `OpenSSL 3.0.19`, and whether it has DCO."""
+
+    tool: str
+    library: Optional[str]
+    dco: bool
+
+
+class Ticks(NamedTuple):
+    """Processor time since boot in seconds, summed over all processors: busy (with what a
+    hypervisor took away) and idle."""
+
+    busy: float
+    idle: float
+
+
+class Facts(NamedTuple):
+    """What a machine is. None wherever it could not be found out."""
+
+    device: Optional[str] = None
+    cpu: Optional[str] = None
+    mhz: Optional[float] = None
+    mhz_source: Optional[str] = None
+    cores: Optional[int] = None
+    arch: Optional[str] = None
+    byte_order: Optional[str] = None
+    os: Optional[str] = None
+    kernel: Optional[str] = None
+    aes: Optional[str] = None
+    governor: Optional[str] = None
+    memory_mb: Optional[int] = None
+    virtual: Optional[str] = None
+    mixed_cores: bool = False
+
+
+class Watched(NamedTuple):
+    """What the machine did while it was measured. `others`: processors' worth of time that other
+    programs took, `clocks`: MHz seen, `degrees`: Celsius seen (both possibly empty)."""
+
+    others: Optional[float]
+    clocks: Tuple[float, ...]
+    degrees: Tuple[float, ...]
+
+
+# --- arithmetic ---------------------------------------------------------------------------------
+
+def total_bytes(longest: int) -> int:
+    """Bytes in one packet of every length 1..longest."""
+    return longest * (longest + 1) // 2
+
+
+def work_mbit(longest: int) -> float:
+    """Mbit that `openvpn --test-crypto` works through: every length 1..longest is encrypted once
+    and decrypted once. work_mbit(20000) is the 3200.16 of the pfSense guide."""
+    return 2 * 8 * total_bytes(longest) / 1e6
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value, or the mean of the two in the middle."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def relative_spread(values: Sequence[float]) -> float:
+    """(max - min) / median; 0 for a single value."""
+    return (max(values) - min(values)) / median(values)
+
+
+def solve(rows: List[List[float]]) -> Optional[List[float]]:
+    """Solve linear equations given as [coefficients..., right side] by Gauss's elimination;
+    None if they do not determine the unknowns."""
+    rows = [list(row) for row in rows]
+    size = len(rows)
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda r: abs(rows[r][i]))
+        if abs(rows[pivot][i]) < 1e-12:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for r in range(size):
+            if r != i:
+                rows[r] = [value - rows[r][i] * lead for value, lead in zip(rows[r], rows[i])]
+    return [row[-1] for row in rows]
+
+
+def least_squares(table: Sequence[Sequence[float]], seen: Sequence[float]) -> Optional[List[float]]:
+    """Factors x with table * x as near to `seen` as can be, relative errors counting alike."""
+    width = len(table[0])
+    scale = [max(abs(row[i]) for row in table) or 1.0 for i in range(width)]
+    rows = [[value / scale[i] / y for i, value in enumerate(row)] for row, y in zip(table, seen)]
+    normal = [[sum(row[i] * row[j] for row in rows) for j in range(width)]
+              + [sum(row[i] for row in rows)] for i in range(width)]
+    solved = solve(normal)
+    return None if solved is None else [x / scale[i] for i, x in enumerate(solved)]
+
+
+def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
+    """The cost model seconds = start + packet * N + byte * N(N+1)/2 through runs of at least three
+    lengths; None if they do not determine it. No part of a cost can be below zero: what comes out
+    so is noise, and the others are fitted without it."""
+    terms = [0, 1, 2]
+    while terms:
+        table = [[(1.0, float(s.longest), float(total_bytes(s.longest)))[t] for t in terms]
+                 for s in samples]
+        found = least_squares(table, [s.seconds for s in samples])
+        if found is None:
+            return None
+        below = [t for t, value in zip(terms, found) if value < 0]
+        if not below:
+            parts = dict(zip(terms, found))
+            return Cost(parts.get(0, 0.0), parts.get(1, 0.0), parts.get(2, 0.0))
+        terms.remove(below[0])
+    return None
+
+
+def run_seconds(cost: Cost, longest: int) -> float:
+    """How long a run over the lengths 1..longest takes by the cost model."""
+    return cost.start + cost.packet * longest + cost.byte * total_bytes(longest)
+
+
+def packet_mbit_s(cost: Cost, size: int) -> Optional[float]:
+    """Mbit/s with packets of one size: a packet is worked on twice (encrypted and decrypted)."""
+    seconds = cost.packet + cost.byte * size
+    return 2 * 8 * size / seconds / 1e6 if seconds > 0 else None
+
+
+def by_length(samples: Iterable[Sample]) -> List[Sample]:
+    """The median run of each length, shortest length first."""
+    lengths: Dict[int, List[float]] = {}
+    for sample in samples:
+        lengths.setdefault(sample.longest, []).append(sample.seconds)
+    return [Sample(longest, median(lengths[longest])) for longest in sorted(lengths)]
+
+
+def rounded(value: Optional[float], digits: int = 3) -> Optional[float]:
+    """For a line: `digits` places, None stays None."""
+    return None if value is None else round(value, digits)
+
+
+# --- parsers ------------------------------------------------------------------------------------
+# Text in, records out. Text from a machine or a tool is data: what may reach a line or a terminal
+# goes through plain().
+
+CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd]+')
+
+
+def plain(text: str, limit: int = 120) -> str:
+    """One line without control characters, direction marks or runs of blanks, cut at `limit`."""
+    return ' '.join(CONTROL.sub(' ', text).split())[:limit].rstrip()
+
+
+CLOCK = re.compile(r'(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:[.,]\d+)?)s?)?$')
+
+
+def parse_clock(text: str) -> float:
+    """Seconds in one amount of time as tools and people write it: `47.46`, `47,46`, `0m14.20s`,
+    `2m 44.80s`, `1h2m3s`, `2:44.80`, `1:02:44.8`, `90s`, `5m`. ValueError otherwise."""
+    text = text.strip()
+    if ':' in text:
+        seconds = 0.0
+        for part in text.split(':'):
+            seconds = 60 * seconds + parse_clock(part)
+        return seconds
+    match = CLOCK.match(text)
+    if not match or not any(match.groups()):
+        raise ValueError('not an amount of time: %s' % plain(text, 40))
+    hours, minutes, seconds_text = match.groups()
+    return 3600 * int(hours or 0) + 60 * int(minutes or 0) + float((seconds_text or '0').replace(',', '.'))
+
+
+def spoken(seconds: float) -> str:
+    """`45 s`, `3 min 20 s`, `2 h 5 min`; rounded as one would say it."""
+    if seconds < 1:
+        return 'a second'
+    if seconds < 60:
+        return '%.0f s' % seconds
+    if seconds < 3570:
+        return '%d min %02d s' % divmod(round(seconds / 10) * 10, 60) if seconds < 570 else '%.0f min' % (seconds / 60)
+    return '%d h %02d min' % divmod(round(seconds / 60), 60)
+
+
+_NUMBER = r'\d+(?:[.,]\d+)?'
+_AMOUNT = r'(?:\d+h ?)?(?:\d+m ?)?%s ?s?|(?:\d+:)+%s' % (_NUMBER, _NUMBER)
+TIME_SHAPES = tuple(re.compile(shape.replace('AMOUNT', _AMOUNT), re.I | re.M) for shape in (
+    # bash, BusyBox, ksh93, `time -p`: three lines, the word first
+    r'^real[ \t]+(?P<real>AMOUNT)[ \t]*$(?:\s+^user[ \t]+(?P<user>AMOUNT)[ \t]*$\s+^sys[ \t]+(?P<system>AMOUNT)[ \t]*$)?',
+    # FreeBSD's time and sh, mksh: one line, the number first
+    r'^[ \t]*(?P<real>AMOUNT)[ \t]+real[ \t]+(?P<user>AMOUNT)[ \t]+user[ \t]+(?P<system>AMOUNT)[ \t]+sys(?:tem)?\b',
+    # GNU time
+    r'^[ \t]*(?P<user>AMOUNT)user[ \t]+(?P<system>AMOUNT)system[ \t]+(?P<real>AMOUNT)elapsed\b',
+    # zsh: the command stands before it
+    r'(?:^|[ \t])(?P<user>AMOUNT)[ \t]+user[ \t]+(?P<system>AMOUNT)[ \t]+system[ \t]+\d+%[ \t]+cpu[ \t]+(?P<real>AMOUNT)[ \t]+total\b',
+    # csh and tcsh: the wall clock is the third word
+    r'^[ \t]*(?P<user>AMOUNT)u[ \t]+(?P<system>AMOUNT)s[ \t]+(?P<real>AMOUNT)[ \t]+%s%%' % _NUMBER,
+))
+
+
+def parse_time(text: str) -> Optional[Times]:
+    """What any shell's or system's `time` printed, from among other output: the last report in
+    the text; None if there is none or the wall clock shows nothing. Log lines with a date or
+    other numbers are no report."""
+    found = [match for shape in TIME_SHAPES for match in shape.finditer(text)]
+    if not found:
+        return None
+    last = max(found, key=lambda match: match.end('real')).groupdict()
+    times = Times(*(parse_clock(last[key].replace(' ', '')) if last.get(key) else None
+                    for key in ('real', 'user', 'system')))  # type: ignore[arg-type]
+    return times if times.real and times.real > 0 else None
+
+
+def parse_assignments(text: str) -> Dict[str, str]:
+    """KEY=value lines with or without quotes: os-release, openwrt_release, kenv, `sysctl -e`."""
+    found: Dict[str, str] = {}
+    for line in text.splitlines():
+        key, equals, value = line.strip().partition('=')
+        if equals and key and not key.startswith('#'):
+            value = value.strip()
+            quoted = len(value) > 1 and value[0] in '\'"' and value[-1] == value[0]
+            found[key.strip()] = value[1:-1] if quoted else value
+    return found
+
+
+def parse_cpuinfo(text: str) -> CpuInfo:
+    """/proc/cpuinfo of any architecture. A number after `processor` starts a processor; old ARM
+    kernels put the name there instead, which is kept as `processor name`."""
+    count, first, parts, implementer = 0, {}, [], ''  # type: int, Dict[str, str], List[Tuple[str, str]], str
+    for line in text.splitlines():
+        key, colon, value = line.partition(':')
+        key, value = ' '.join(key.split()).lower(), ' '.join(value.split())
+        if not colon:
+            continue
+        if key == 'processor':
+            if value.isdigit():
+                count += 1
+                continue
+            key = 'processor name'
+        first.setdefault(key, value)
+        implementer = value if key == 'cpu implementer' else implementer
+        if key == 'cpu part' and (implementer, value) not in parts:
+            parts.append((implementer, value))
+    return CpuInfo(count, first, tuple(parts))
+
+
+ARM_CORES: Dict[str, Tuple[str, Dict[str, str]]] = {
+    # implementer: (prefix, {part: core}); from Linux arch/arm64/include/asm/cputype.h, ARM's and
+    # the vendors' manuals
+    '0x41': ('ARM', {
+        '0x920': 'ARM920T', '0x926': 'ARM926EJ-S', '0xb02': 'ARM11MPCore', '0xb36': 'ARM1136',
+        '0xb56': 'ARM1156', '0xb76': 'ARM1176', '0xc05': 'Cortex-A5', '0xc07': 'Cortex-A7',
+        '0xc08': 'Cortex-A8', '0xc09': 'Cortex-A9', '0xc0d': 'Cortex-A17', '0xc0e': 'Cortex-A17',
+        '0xc0f': 'Cortex-A15', '0xd01': 'Cortex-A32', '0xd02': 'Cortex-A34', '0xd03': 'Cortex-A53',
+        '0xd04': 'Cortex-A35', '0xd05': 'Cortex-A55', '0xd06': 'Cortex-A65', '0xd07': 'Cortex-A57',
+        '0xd08': 'Cortex-A72', '0xd09': 'Cortex-A73', '0xd0a': 'Cortex-A75', '0xd0b': 'Cortex-A76',
+        '0xd0c': 'Neoverse-N1', '0xd0d': 'Cortex-A77', '0xd40': 'Neoverse-V1', '0xd41': 'Cortex-A78',
+        '0xd44': 'Cortex-X1', '0xd46': 'Cortex-A510', '0xd47': 'Cortex-A710', '0xd48': 'Cortex-X2',
+        '0xd49': 'Neoverse-N2', '0xd4b': 'Cortex-A78C', '0xd4d': 'Cortex-A715', '0xd4e': 'Cortex-X3',
+        '0xd4f': 'Neoverse-V2', '0xd80': 'Cortex-A520', '0xd81': 'Cortex-A720', '0xd82': 'Cortex-X4'}),
+    '0x42': ('Broadcom', {'0x00f': 'B15', '0x100': 'B53', '0x516': 'Vulcan'}),
+    '0x43': ('Cavium', {'0x0a1': 'ThunderX', '0x0a2': 'ThunderX-81', '0x0a3': 'ThunderX-83',
+                        '0x0af': 'ThunderX2'}),
+    '0x48': ('HiSilicon', {'0xd01': 'TSV110'}),
+    '0x51': ('Qualcomm', {'0x00f': 'Scorpion', '0x02d': 'Scorpion', '0x04d': 'Krait', '0x06f': 'Krait',
+                          '0x201': 'Kryo', '0x205': 'Kryo', '0x211': 'Kryo', '0x800': 'Kryo 2xx Gold',
+                          '0x801': 'Kryo 2xx Silver'}),
+    '0x56': ('Marvell', {'0x131': 'Feroceon 88FR131', '0x581': 'PJ4B', '0x584': 'PJ4B-MP'}),
+    '0x61': ('Apple', {'0x022': 'M1 Icestorm', '0x023': 'M1 Firestorm'}),
+    '0x70': ('Phytium', {'0x660': 'FTC660', '0x661': 'FTC661', '0x662': 'FTC662', '0x663': 'FTC663'}),
+    '0xc0': ('Ampere', {'0xac3': 'Ampere-1', '0xac4': 'Ampere-1a'}),
+}
+
+ANY_ARM = re.compile(r'ARM(v\d|\d*)[-\w]* (compatible )?processor', re.I)
+X86_NOISE = re.compile(r'\((?:R|TM|C)\)|@.*|\b\d{3,4} ?MHz\b|\bC?PU\b|\bprocessor\b|\b\w+-core\b'
+                       r'|\b\d+(?:st|nd|rd|th) Gen\b|\bwith (?:Radeon|AMD).*', re.I)
+
+
+def arm_label(info: CpuInfo) -> Optional[str]:
+    """`ARM Cortex-A53`; `ARM Cortex-A72 + Cortex-A53` where there are several kinds of core."""
+    model = info.first.get('model name', '')
+    if model and not ANY_ARM.search(model):
+        return plain(model.replace(',', ' '), 60)
+    names = []
+    for implementer, part in info.parts:
+        prefix, cores = ARM_CORES.get(implementer.lower(), ('', {}))
+        core = cores.get(part.lower())
+        names.append('%s %s' % (prefix, core) if core else None)
+    known = [name for name in names if name]
+    return ' + '.join(known) if known and len(known) == len(names) else None
+
+
+def mips_label(info: CpuInfo) -> Optional[str]:
+    """`MIPS 24Kc`, `Broadcom BCM3302`, `Loongson-3A3000`. `R3000` is no answer: that is what
+    Realtek's Lexra clones say, and no router has a real one."""
+    chip = re.search(r'\(([^)]+)\)', info.first.get('model name', ''))
+    if chip:
+        return plain(chip.group(1), 60)
+    name = re.sub(r'\s+(?:FPU )?V\d+\.\d+', '', info.first['cpu model'])
+    return None if name == 'R3000' else plain(name, 60)
+
+
+def ppc_label(info: CpuInfo) -> Optional[str]:
+    """`PPC e500v2`, `POWER9`."""
+    name = re.sub(r'\s*\((?:raw|architected)\)|,? altivec supported', '', info.first['cpu'])
+    return plain(name if 'POWER' in name or 'pvr' not in info.first.get('revision', '') else 'PPC ' + name, 60)
+
+
+def riscv_label(info: CpuInfo) -> Optional[str]:
+    """`SiFive U74-MC` from `sifive,u74-mc`; a model name where the vendor gives one."""
+    if 'model name' in info.first:
+        return x86_label(info)
+    vendor, _, core = info.first['uarch'].partition(',')
+    vendor = {'sifive': 'SiFive', 'thead': 'T-Head'}.get(vendor, vendor.capitalize())
+    return plain('%s %s' % (vendor, core.upper()), 60)
+
+
+def x86_label(info: CpuInfo) -> Optional[str]:
+    """`Intel Atom D525` from `Intel(R) Atom(TM) CPU D525   @ 1.80GHz`."""
+    return plain(X86_NOISE.sub(' ', info.first['model name']), 60) or None
+
+
+CPU_LABELS: Tuple[Tuple[str, Callable[[CpuInfo], Optional[str]]], ...] = (
+    ('cpu implementer', arm_label), ('cpu model', mips_label), ('cpu', ppc_label),
+    ('uarch', riscv_label), ('model name', x86_label))
+
+
+def cpu_label(info: CpuInfo) -> Optional[str]:
+    """The processor's short name, by the key that its architecture has in /proc/cpuinfo."""
+    for key, label in CPU_LABELS:
+        if info.first.get(key):
+            return label(info)
+    return None
+
+
+CLOCK_IN_NAME = re.compile(r'(?:@\s*|\b)(\d+(?:\.\d+)?)\s?(GHz|MHz)\b', re.I)
+
+
+def name_mhz(name: str) -> Optional[float]:
+    """The clock that a processor's name carries: `@ 1.80GHz`, `U3500@1000MHz`."""
+    match = CLOCK_IN_NAME.search(name)
+    if not match:
+        return None
+    return float(match.group(1)) * (1000 if match.group(2).lower() == 'ghz' else 1)
+
+
+def cpuinfo_mhz(info: CpuInfo) -> Optional[float]:
+    """A clock that /proc/cpuinfo states: PPC `clock`, Loongson `cpu MHz`, patched `CPUClock`, the
+    processor's name, Octeon's system type. Not `cpu MHz` of x86, which is momentary."""
+    stated = [info.first.get('clock', ''), info.first.get('cpuclock', '')]
+    if 'flags' not in info.first and 'vendor_id' not in info.first:
+        stated.append(info.first.get('cpu mhz', ''))
+    for text in stated:
+        match = re.match(r'(\d+(?:\.\d+)?)(?:MHz)?$', text)
+        if match:
+            return float(match.group(1))
+    octeon = re.search(r'\(CN\d+\w*(?:\.\d+)?-(\d+)-', info.first.get('system type', ''))
+    if octeon:
+        return float(octeon.group(1))
+    return name_mhz(info.first.get('model name', '')) or name_mhz(info.first.get('processor name', ''))
+
+
+def log_mhz(log: str) -> Optional[float]:
+    """A clock in the kernel log: `Clocks: CPU:680.000MHz` (Atheros), `tsc: Detected 2400.0 MHz`."""
+    match = re.search(r'Clocks: CPU:(\d+(?:\.\d+)?)MHz|tsc: Detected (\d+\.\d+) MHz processor', log)
+    return float(match.group(1) or match.group(2)) if match else None
+
+
+def levels_mhz(levels: str) -> Optional[float]:
+    """The nominal clock in FreeBSD's dev.cpu.0.freq_levels `2501/35000 2500/35000 …`: the highest,
+    but a first level 1 above the second only stands for turbo."""
+    clocks = [int(level) for level in re.findall(r'(\d+)/-?\d+', levels)]
+    if len(clocks) > 1 and clocks[0] == clocks[1] + 1:
+        return float(clocks[1])
+    return float(clocks[0]) if clocks else None
+
+
+def aes_instructions(info: CpuInfo) -> Optional[str]:
+    """The processor's own AES: `AES-NI`, `ARMv8 AES`, `PadLock`, `POWER`, `RISC-V Zk`; `none`; None
+    where /proc/cpuinfo can't tell. The features decide, not the core's name."""
+    first = info.first
+    for key, flag, name in (('flags', 'aes', 'AES-NI'), ('flags', 'ace_en', 'PadLock'),
+                            ('features', 'aes', 'ARMv8 AES')):
+        if flag in first.get(key, '').split():
+            return name
+    if re.search(r'_zk(?:n|ne|nd)?(?:_|$)|zvkned|zvkn', first.get('isa', '')):
+        return 'RISC-V Zk'
+    if re.match(r'POWER(?:8|9|\d\d)', first.get('cpu', '')):
+        return 'POWER'
+    if 'Octeon' in first.get('cpu model', ''):
+        return None
+    settled = ('flags', 'features', 'cpu model', 'isa')
+    return 'none' if any(first.get(key) for key in settled) or 'pvr' in first.get('revision', '') else None
+
+
+NO_DEVICE = re.compile(
+    r'^(?:default string|to be filled.*|not (?:specified|applicable|available)|unknown|none|n/?a|oem|o\.e\.m\.'
+    r'|system (?:manufacturer|product name|version)|product name|type1\w*|generic.*|.*\bgeneric|.*,generic|'
+    r'empty|undefined|x+|[\d.\s-]*|bochs|standard pc.*|.*dt based system|.*device tree\))$', re.I)
+REFERENCE_BOARD = re.compile(
+    r'reference|evaluation|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype|'
+    r'^Qualcomm Technologies, Inc\. (?:IPQ|QCA|QCN|APQ)', re.I)
+PRIVATE = re.compile(r'\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b|=', re.I)
+COMPANY_TAIL = re.compile(r',? (?:inc|corp(?:oration)?|co|ltd|llc|gmbh|b\.v|s\.a|ag|limited)\.?(?=,| |$)', re.I)
+
+
+def device_name(text: str) -> Optional[str]:
+    """The name of a device as it may stand in a table, or None for a placeholder, a reference
+    board, a bare number, or a field that holds an address or a setting."""
+    name = plain(text)
+    if not re.search(r'[A-Za-z]', name) or NO_DEVICE.match(name) or REFERENCE_BOARD.search(name):
+        return None
+    return None if PRIVATE.search(name) else name
+
+
+def maker_product(maker: str, product: str, version: str = '') -> Optional[str]:
+    """`Netgate 6100` from the firmware's tables: maker and product, and the version where the
+    product alone is too short to name anything (`Sophos XG 330r2`)."""
+    product = plain(product)
+    full = '%s %s' % (product, plain(version)) if len(product) < 3 and version.strip() else product
+    named = device_name(full)
+    if named is None and not (re.match(r'\d{4}\w*$', product) and device_name(maker)):
+        return None
+    company = device_name(COMPANY_TAIL.sub('', plain(maker)))
+    if company and not full.lower().startswith(company.lower().split()[0]):
+        return '%s %s' % (company, full)
+    return full
+
+
+HYPERVISORS = (('qemu', 'qemu'), ('bochs', 'qemu'), ('kvm', 'kvm'), ('vmware', 'vmware'),
+               ('virtualbox', 'virtualbox'), ('innotek', 'virtualbox'), ('xen', 'xen'), ('bhyve', 'bhyve'),
+               ('virtual machine', 'hyper-v'), ('parallels', 'parallels'), ('dummy-virt', 'qemu'))
+
+
+def hypervisor(*texts: str) -> Optional[str]:
+    """The hypervisor or emulator that firmware texts give away."""
+    joined = ' '.join(texts).lower()
+    return next((name for mark, name in HYPERVISORS if mark in joined), None)
+
+
+def parse_cpu_list(text: str) -> Optional[int]:
+    """How many processors `0-3,5` names."""
+    ranges = re.findall(r'(\d+)(?:-(\d+))?', text)
+    return sum(int(last or first) - int(first) + 1 for first, last in ranges) or None
+
+
+def parse_meminfo(text: str) -> Dict[str, int]:
+    """/proc/meminfo in kB."""
+    return {key: int(value) for key, value in re.findall(r'^(\w+):\s+(\d+)', text, re.M)}
+
+
+def available_kb(memory: Dict[str, int]) -> Optional[int]:
+    """Memory that a program can still get; kernels before 3.14 have no MemAvailable."""
+    if 'MemAvailable' in memory:
+        return memory['MemAvailable']
+    parts = [memory[key] for key in ('MemFree', 'Buffers', 'Cached') if key in memory]
+    return sum(parts) if parts else None
+
+
+def parse_ticks(text: str, hertz: float) -> Optional[Ticks]:
+    """The `cpu ` line of /proc/stat: user nice system idle iowait irq softirq steal; guest time is
+    in user already. Waiting for a disk is idle."""
+    match = re.search(r'^cpu\s+(.*)$', text, re.M)
+    numbers = [int(word) for word in match.group(1).split()[:8]] if match else []
+    if len(numbers) < 4:
+        return None
+    idle = numbers[3] + (numbers[4] if len(numbers) > 4 else 0)
+    return Ticks((sum(numbers) - idle) / hertz, idle / hertz)
+
+
+def elf_byte_order(header: bytes) -> Optional[str]:
+    """`big` or `little`, from the first bytes of any program of the machine."""
+    if header[:4] != b'\x7fELF' or len(header) < 6:
+        return None
+    return {1: 'little', 2: 'big'}.get(header[5])
+
+
+ARCH_BY_ORDER = {('mips', 'little'): 'mipsel', ('mips64', 'little'): 'mips64el',
+                 ('aarch64', 'big'): 'aarch64_be', ('ppc64', 'little'): 'ppc64le'}
+
+
+def full_arch(machine: str, order: Optional[str]) -> str:
+    """`uname -m` with the byte order where it leaves that open: `mips` is both kinds."""
+    return ARCH_BY_ORDER.get((machine, order or ''), machine)
+
+
+def arch_byte_order(arch: str) -> Optional[str]:
+    """The byte order that an architecture's name settles."""
+    if re.match(r'(mips(64)?el|ppc64le|powerpc64le|x86_64|amd64|i\d86|arm(v\d\w*)?$|aarch64$|arm64|riscv|loongarch)', arch):
+        return 'little'
+    return 'big' if re.match(r'(ppc|powerpc|s390|sparc|aarch64_be|armeb|mips(64)?$)', arch) else None
+
+
+def parse_openvpn_version(text: str) -> Optional[Build]:
+    """`openvpn --version`, whose first line may carry a git mark between version and platform, and
+    whose `library versions:` line knows better than `[SSL (OpenSSL)]` (wolfSSL builds say that too)."""
+    title = re.search(r'^(?:[-\d]+ [:\d]+ )?(OpenVPN \d\S*)(.*)$', text, re.M)
+    if not title:
+        return None
+    library = re.search(r'library versions: ([^,\n]+)', text)
+    named = re.sub(r'\s+\d{1,2} \w{3} \d{4}.*', '', library.group(1)) if library else ''
+    if not named:
+        flavour = re.search(r'\[SSL \(([^)]+)\)\]', title.group(2))
+        named = flavour.group(1) if flavour else ''
+    return Build(plain(title.group(1), 40), plain(named, 40) or None, '[DCO]' in title.group(2))
+
+
+def last_packet_length(text: str) -> Optional[int]:
+    """The N of the last `TESTING ENCRYPT/DECRYPT of packet length=N` that openvpn logged."""
+    found = re.findall(r'ENCRYPT/DECRYPT of packet length=(\d+)', text)
+    return int(found[-1]) if found else None
+
+
+NEEDS_KEY = 'You must define key file'
+OPENVPN_REFUSALS: Tuple[Tuple[str, str], ...] = (
+    # what openvpn 2.3 to 2.7 print with OpenSSL and mbed TLS, and what it means
+    (r"Cipher '?[\w-]+'? mode not supported", 'mode-unsupported'),
+    (r"Cipher (?:algorithm )?'?[\w-]+'? not (?:supported|found)", 'cipher-unsupported'),
+    (r"Message hash algorithm '[^']*' not found", 'auth-unsupported'),
+    (r'cannot load engine|engine functionality is not available|: engine \(', 'engine-unavailable'),
+    (r'TUN MTU value .* must be|tun-mtu: Must be an integer', 'bad-mtu'),
+    (r'No space left on device', 'no-space'),
+)
+
+
+def openvpn_refusal(text: str) -> Optional[str]:
+    """The reason code for what openvpn says it will not do; None if it says nothing of the kind.
+    Deprecation notes are no refusal."""
+    return next((reason for pattern, reason in OPENVPN_REFUSALS if re.search(pattern, text)), None)
+
+
+LOG_STAMP = re.compile(r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) ')
+
+
+def telling_line(text: str) -> str:
+    """The line of a failed tool's output that says most: the last that is no advice or farewell."""
+    lines = [plain(LOG_STAMP.sub('', line), 160) for line in text.splitlines()]
+    telling = [line for line in lines if line and not re.match(
+        r'Use --help|Exiting due to|DEPRECAT|WARNING|Note:', line)]
+    return (telling or [line for line in lines if line] or ['it said nothing'])[-1]
+
+
+# --- host ---------------------------------------------------------------------------------------
+# The only door to a machine. Nothing below opens a path, starts a program, looks at a clock or
+# sleeps in any other way, so every test works on whatever stands behind this door.
+
+SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
+               '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
+KEPT_HEAD, KEPT_TAIL = 4096, 8192  # bytes of a tool's output that are kept
+PROGRESS_SECONDS = 1.0
+Tick = Callable[[float], None]
+
+
+def no_tick(_elapsed: float) -> None:
+    """The tick of a command that nobody watches."""
+
+
+class Host:
+    """A machine: its files below one root, its commands, its clocks, and one private directory."""
+
+    def read_bytes(self, path: str, limit: int = 1 << 18) -> bytes:
+        """Up to `limit` bytes of a file. Raises Absent."""
+        raise NotImplementedError
+
+    def names(self, path: str) -> List[str]:
+        """The names in a directory, sorted; [] if it is not there."""
+        raise NotImplementedError
+
+    def find(self, command: str) -> Optional[str]:
+        """Where a command lies: the path that would be started, or None."""
+        raise NotImplementedError
+
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
+        """Start the commands together, wait until all have ended; after `limit` s they are killed.
+        `tick` is called about once a second with the seconds so far."""
+        raise NotImplementedError
+
+    def now(self) -> float:
+        """Seconds since 1970 by the machine's own, possibly wrong, clock."""
+        raise NotImplementedError
+
+    def used(self) -> float:
+        """Seconds of processor time that this program itself has taken on that machine."""
+        raise NotImplementedError
+
+    def clock(self) -> float:
+        """Seconds on a clock that nobody sets."""
+        raise NotImplementedError
+
+    def sleep(self, seconds: float) -> None:
+        """Wait. Raises Interrupted."""
+        raise NotImplementedError
+
+    def private_path(self, name: str) -> str:
+        """The path for a file in a directory that only this run can read. Raises NoSpace."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Remove the private directory."""
+        raise NotImplementedError
+
+    def text(self, path: str) -> str:
+        """A file as text without a trailing NUL or newline; '' if it is not there."""
+        try:
+            return self.read_bytes(path).decode('utf-8', 'replace').rstrip('\0\n')
+        except Absent:
+            return ''
+
+    def run(self, *argv: str, limit: float = 20.0, tick: Tick = no_tick) -> Ran:
+        """Run one command."""
+        return self.run_all([argv], limit, tick)[0]
+
+    def output(self, *argv: str) -> str:
+        """stdout of a command; '' if it is not there or fails."""
+        ran = self.run(*argv) if self.find(argv[0]) else None
+        return ran.out if ran and ran.status == 0 else ''
+
+
+class Kept:
+    """The first and the last of a stream, so that memory stays bounded whatever a tool prints."""
+
+    def __init__(self) -> None:
+        self.head = b''
+        self.tail = b''
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next piece."""
+        room = KEPT_HEAD - len(self.head)
+        self.head += chunk[:max(room, 0)]
+        self.tail = (self.tail + chunk[max(room, 0):])[-KEPT_TAIL:]
+
+    def text(self) -> str:
+        """What was kept, undecodable bytes replaced."""
+        return (self.head + self.tail).decode('utf-8', 'replace')
+
+
+class Job:
+    """One process of LocalHost in a process group of its own, from its start to its Ran."""
+
+    def __init__(self, argv: Sequence[str], environment: Dict[str, str], clock: Callable[[], float]) -> None:
+        import subprocess
+        self.argv, self.clock = tuple(argv), clock
+        self.kept: Dict[int, Kept] = {}
+        self.usage: Optional[Any] = None
+        self.timed_out = False
+        self.status = 0
+        self.started = self.ended = clock()
+        try:
+            self.process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, start_new_session=True)
+        except OSError as error:
+            self.status = 127 if error.errno == errno.ENOENT else 126
+            self.error = plain('%s: %s' % (argv[0], error.strerror))
+            return
+        self.error = ''
+        assert self.process.stdout and self.process.stderr
+        self.streams = (self.process.stdout.fileno(), self.process.stderr.fileno())
+        self.kept = {stream: Kept() for stream in self.streams}
+        self.open = set(self.streams)
+
+    def alive(self) -> bool:
+        """Whether it was started and has not been reaped."""
+        return not self.status and not self.error and self.usage is None
+
+    def read(self, stream: int) -> None:
+        """Take what a stream has; its end closes it."""
+        chunk = os.read(stream, 65536)
+        if chunk:
+            self.kept[stream].add(chunk)
+        else:
+            self.open.discard(stream)
+
+    def reap(self) -> None:
+        """Note how it ended, if it has. wait4 gives its own times, without those of others."""
+        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+        if pid:
+            self.ended = self.clock()
+            self.usage = usage
+            self.status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            self.process.returncode = self.status  # so that Popen doesn't wait for it as well
+
+    def end(self) -> None:
+        """Kill it with all that it started if it still runs, reap it, close its streams."""
+        if self.error:
+            return
+        for _ in range(200):
+            if self.usage is not None:
+                break
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except OSError:
+                pass
+            time.sleep(0.01)
+            self.reap()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+
+    def ran(self) -> Ran:
+        """Its record, once it has ended."""
+        if self.error:
+            return Ran(self.argv, self.status, err=self.error)
+        out, err = (self.kept[stream].text() for stream in self.streams)
+        user, system = (self.usage.ru_utime, self.usage.ru_stime) if self.usage else (0.0, 0.0)
+        return Ran(self.argv, self.status, out, err, self.ended - self.started, user, system, self.timed_out)
+
+
+class LocalHost(Host):
+    """The machine this program runs on.
+
+    A signal only leaves a mark; the next look at it, in a wait or before a command, raises
+    Interrupted. So no signal can strike between the start of a process and the note that it runs.
+    """
+
+    def __init__(self, root: str = '/', environment: Optional[Dict[str, str]] = None) -> None:
+        self.root = root
+        self.environment = dict(os.environ if environment is None else environment)
+        path = self.environment.get('PATH', '').split(':')
+        self.environment['PATH'] = ':'.join([d for d in path if d] + [d for d in SYSTEM_PATH if d not in path])
+        self.environment['LC_ALL'] = 'C'
+        self.private: Optional[str] = None
+        self.signalled = False
+        self.wake, self._waker = os.pipe()
+        for end in (self.wake, self._waker):
+            os.set_blocking(end, False)
+
+    def watch_signals(self) -> None:
+        """Let Ctrl-C, a hang-up and `kill` mark this host instead of ending the program at once."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a shell's background job
+                signal.signal(number, self._mark)
+        signal.set_wakeup_fd(self._waker)
+
+    def _mark(self, _number: int, _frame: Any) -> None:
+        self.signalled = True
+
+    def _look(self) -> None:
+        if self.signalled:
+            raise Interrupted()
+
+    def _path(self, path: str) -> str:
+        return os.path.join(self.root, path.lstrip('/'))
+
+    def read_bytes(self, path: str, limit: int = 1 << 18) -> bytes:
+        """See Host."""
+        try:
+            with open(self._path(path), 'rb', buffering=0) as file:
+                pieces = [file.read(limit)]
+                while pieces[-1] and sum(map(len, pieces)) < limit:
+                    pieces.append(file.read(limit))
+        except OSError as error:
+            raise Absent(path) from error
+        return b''.join(piece or b'' for piece in pieces)[:limit]
+
+    def names(self, path: str) -> List[str]:
+        """See Host."""
+        try:
+            return sorted(os.listdir(self._path(path)))
+        except OSError:
+            return []
+
+    def find(self, command: str) -> Optional[str]:
+        """See Host."""
+        places = [command] if '/' in command else [
+            os.path.join(d, command) for d in self.environment['PATH'].split(':')]
+        return next((p for p in places if os.path.isfile(self._path(p)) and os.access(self._path(p), os.X_OK)), None)
+
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
+        """See Host."""
+        self._look()
+        jobs: List[Job] = []
+        try:
+            for argv in commands:
+                jobs.append(Job(argv, self.environment, self.clock))
+            self._attend(jobs, limit, tick)
+        finally:
+            for job in jobs:
+                job.end()
+        return [job.ran() for job in jobs]
+
+    def _attend(self, jobs: List[Job], limit: float, tick: Tick) -> None:
+        """Read what the jobs print until all have ended or the limit is over."""
+        started = last = self.clock()
+        moment = 0.00025
+        while True:
+            running = [job for job in jobs if job.alive()]
+            left = started + limit - self.clock()
+            for job in running:
+                job.timed_out = left <= 0
+            if not running or left <= 0:
+                return
+            streams = {stream: job for job in running for stream in job.open}
+            # A job that has closed its streams is most likely ending: look again in a moment.
+            closed = any(not job.open for job in running)
+            moment = min(2 * moment, 0.05) if closed else 0.00025
+            pause = moment if closed else min(PROGRESS_SECONDS, left)
+            for stream in select.select([*streams, self.wake], [], [], pause)[0]:
+                if stream in streams:
+                    streams[stream].read(stream)
+            self._look()
+            for job in running:
+                job.reap()
+            if self.clock() - last >= PROGRESS_SECONDS:
+                last = self.clock()
+                tick(last - started)
+
+    def now(self) -> float:
+        """See Host."""
+        return time.time()
+
+    def used(self) -> float:
+        """See Host."""
+        return time.process_time()
+
+    def clock(self) -> float:
+        """See Host."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """See Host."""
+        self._look()
+        select.select([self.wake], [], [], seconds)
+        self._look()
+
+    def private_path(self, name: str) -> str:
+        """See Host. The first directory that takes a kilobyte is used: /tmp may be full."""
+        if self.private is None:
+            places = [self.environment.get('TMPDIR', ''), '/tmp', '/var/tmp', '/dev/shm', '/run', '/var/run']
+            self.private = next(filter(None, (self._make_private(place) for place in places if place)), None)
+        if self.private is None:
+            raise NoSpace('no directory has room for a key of 1 kB: /tmp, /var/tmp and /dev/shm are full '
+                          'or read-only')
+        return os.path.join(self.private, name)
+
+    def _make_private(self, place: str) -> Optional[str]:
+        self._sweep(place)
+        path = os.path.join(self._path(place), 'routerbench-%d-%s' % (os.getpid(), os.urandom(4).hex()))
+        try:
+            os.mkdir(path, 0o700)
+        except OSError:
+            return None
+        try:
+            with open(os.path.join(path, 'room'), 'wb') as file:
+                file.write(bytes(1024))
+            os.unlink(os.path.join(path, 'room'))
+            return path
+        except OSError:
+            self._remove(path)
+            return None
+
+    def _sweep(self, place: str) -> None:
+        """Remove what a run of ours left that was killed with -9 (its process is gone)."""
+        for name in self.names(place):
+            match = re.match(r'routerbench-(\d+)-[0-9a-f]{8}$', name)
+            path = os.path.join(self._path(place), name)
+            if match and not os.path.islink(path) and not process_exists(int(match.group(1))):
+                self._remove(path)
+
+    @staticmethod
+    def _remove(path: str) -> None:
+        try:
+            for name in os.listdir(path):
+                os.unlink(os.path.join(path, name))
+            os.rmdir(path)
+        except OSError:
+            pass  # another user's, or a full or read-only disk: nothing more can be done
+
+    def close(self) -> None:
+        """See Host."""
+        if self.private is not None:
+            self._remove(self.private)
+            self.private = None
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process with this number runs, whoever owns it."""
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True
+
+
+# --- machine ------------------------------------------------------------------------------------
+# Each fact has its probes in order of trust; the first that knows wins. The platform is chosen once.
+
+BOARD_NAMES = {'UBNT_E100': 'Ubiquiti EdgeRouter (E100)', 'UBNT_E120': 'Ubiquiti UniFi Security Gateway',
+               'UBNT_E200': 'Ubiquiti EdgeRouter (E200)', 'UBNT_E300': 'Ubiquiti EdgeRouter (E300)'}
+CPU_DIR = '/sys/devices/system/cpu'
+DMI_DIR = '/sys/class/dmi/id'
+
+Known = Callable[[], Optional[str]]
+
+
+def first_known(probes: Iterable[Callable[[], Any]]) -> Any:
+    """The first answer that is one."""
+    return next((answer for answer in (probe() for probe in probes) if answer), None)
+
+
+class Machine:
+    """What every platform answers. The facts are asked for once; the sensors at any time."""
+
+    def __init__(self, host: Host, kernel: str, machine: str) -> None:
+        self.host, self.kernel, self.machine = host, kernel, machine
+
+    def device(self) -> Optional[str]:
+        """Its name in the trade."""
+        raise NotImplementedError
+
+    def cpu(self) -> Optional[str]:
+        """Short name of its core."""
+        raise NotImplementedError
+
+    def mhz(self) -> Tuple[Optional[float], Optional[str]]:
+        """Nominal clock and where that stands."""
+        raise NotImplementedError
+
+    def cores(self) -> Optional[int]:
+        """Processors in use."""
+        raise NotImplementedError
+
+    def os(self) -> Optional[str]:
+        """System and release."""
+        raise NotImplementedError
+
+    def aes(self) -> Optional[str]:
+        """See aes_instructions()."""
+        raise NotImplementedError
+
+    def virtual(self) -> Optional[str]:
+        """The hypervisor or emulator it runs in."""
+        raise NotImplementedError
+
+    def memory_mb(self) -> Optional[int]:
+        """Main memory."""
+        raise NotImplementedError
+
+    def available_kb(self) -> Optional[int]:
+        """Memory that a program can still get."""
+        return None
+
+    def byte_order(self) -> Optional[str]:
+        """`big` or `little`."""
+        return arch_byte_order(self.machine)
+
+    def governor(self) -> Optional[str]:
+        """What sets the clock."""
+        return None
+
+    def mixed_cores(self) -> bool:
+        """Whether there are cores of several kinds."""
+        return False
+
+    def ticks(self) -> Optional[Ticks]:
+        """Processor time so far."""
+        return None
+
+    def clocks(self) -> List[float]:
+        """MHz of the processors now."""
+        return []
+
+    def highest_clock(self) -> Optional[float]:
+        """The highest MHz that the system may set."""
+        return None
+
+    def degrees(self) -> Optional[float]:
+        """The hottest sensor in Celsius."""
+        return None
+
+    def slow_crypto(self) -> bool:
+        """Whether something is loaded that is known to slow OpenSSL down."""
+        return False
+
+    def facts(self) -> Facts:
+        """All facts."""
+        mhz, source = self.mhz()
+        virtual = self.virtual()
+        order = self.byte_order()
+        return Facts(
+            device=None if virtual else self.device(), cpu=self.cpu(), mhz=float(round(mhz)) if mhz else None,
+            mhz_source=source, cores=self.cores(), arch=full_arch(self.machine, order), byte_order=order,
+            os=self.os(), kernel=self.kernel, aes=self.aes(), governor=self.governor(),
+            memory_mb=self.memory_mb(), virtual=virtual, mixed_cores=self.mixed_cores())
+
+
+class LinuxMachine(Machine):
+    """Linux: OpenWrt and every other."""
+
+    def __init__(self, host: Host, kernel: str, machine: str) -> None:
+        super().__init__(host, kernel, machine)
+        self.info = parse_cpuinfo(host.text('/proc/cpuinfo'))
+        self.release = parse_assignments(host.text('/etc/os-release'))
+        self.openwrt = parse_assignments(host.text('/etc/openwrt_release'))
+        self.policies = self._policies()
+        self._log: Optional[str] = None
+
+    def _policies(self) -> List[str]:
+        """The directories of the clock settings: one per group of cores, older kernels one per core."""
+        groups = ['%s/cpufreq/%s' % (CPU_DIR, name) for name in self.host.names(CPU_DIR + '/cpufreq')
+                  if name.startswith('policy')]
+        return groups or ['%s/%s/cpufreq' % (CPU_DIR, name) for name in self.host.names(CPU_DIR)
+                          if re.match(r'cpu\d+$', name) and 'cpufreq' in self.host.names('%s/%s' % (CPU_DIR, name))]
+
+    def _log_text(self) -> str:
+        if self._log is None:
+            self._log = self.host.output('dmesg')
+        return self._log
+
+    def _dmi(self, name: str) -> str:
+        return self.host.text('%s/%s' % (DMI_DIR, name))
+
+    def _policy_mhz(self, name: str) -> List[float]:
+        texts = (self.host.text('%s/%s' % (policy, name)).strip() for policy in self.policies)
+        return [int(text) / 1000 for text in texts if text.isdigit() and int(text)]
+
+    def device(self) -> Optional[str]:
+        """OpenWrt's own name, the device tree, /proc/cpuinfo, the firmware's tables, the kernel log."""
+        first = self.info.first
+        return first_known((
+            lambda: device_name(self.host.text('/tmp/sysinfo/model')),
+            lambda: device_name(self.host.text('/proc/device-tree/model')),
+            lambda: device_name(first.get('model', '')),
+            lambda: device_name(first.get('machine', '')),
+            lambda: BOARD_NAMES.get(first.get('system type', '').split(' ')[0]),
+            lambda: maker_product(self._dmi('sys_vendor'), self._dmi('product_name'), self._dmi('product_version')),
+            lambda: maker_product(self._dmi('board_vendor'), self._dmi('board_name'), self._dmi('board_version')),
+            lambda: maker_product(self.release.get('OPENWRT_DEVICE_MANUFACTURER', ''),
+                                  self.release.get('OPENWRT_DEVICE_PRODUCT', '')),
+            self._logged_device))
+
+    def _logged_device(self) -> Optional[str]:
+        named = re.search(r'MIPS: machine is (.+)', self._log_text()) if 'cpu model' in self.info.first else None
+        return device_name(named.group(1)) if named else None
+
+    def cpu(self) -> Optional[str]:
+        """See cpu_label()."""
+        return cpu_label(self.info)
+
+    def mhz(self) -> Tuple[Optional[float], Optional[str]]:
+        """/proc/cpuinfo, the clock settings, the device tree, the kernel log; never BogoMIPS."""
+        for probe, source in ((lambda: cpuinfo_mhz(self.info), '/proc/cpuinfo'),
+                              (self._sysfs_mhz, 'cpufreq'),
+                              (self._tree_mhz, 'device tree'),
+                              (lambda: log_mhz(self._log_text()), 'kernel log')):
+            found = probe()
+            if found:
+                return found, source
+        return None, None
+
+    def _sysfs_mhz(self) -> Optional[float]:
+        """The highest clock; on x86 that may be turbo, unless the driver or base_frequency says."""
+        base = self._policy_mhz('base_frequency')
+        if base:
+            return max(base)
+        turbo = 'flags' in self.info.first and not any(
+            self.host.text(policy + '/scaling_driver').strip() == 'acpi-cpufreq' for policy in self.policies)
+        highest = self._policy_mhz('cpuinfo_max_freq')
+        return max(highest) if highest and not turbo else None
+
+    def _tree_mhz(self) -> Optional[float]:
+        for name in self.host.names('/proc/device-tree/cpus'):
+            try:
+                hertz = self.host.read_bytes('/proc/device-tree/cpus/%s/clock-frequency' % name, 8)
+            except Absent:
+                continue
+            if len(hertz) in (4, 8):
+                return int.from_bytes(hertz, 'big') / 1e6
+        return None
+
+    def cores(self) -> Optional[int]:
+        """What the kernel has online, else what /proc/cpuinfo lists, else one if it says anything."""
+        active = re.match(r'\d+', self.info.first.get('ncpus active', ''))
+        return (parse_cpu_list(self.host.text(CPU_DIR + '/online')) or self.info.count
+                or (int(active.group()) if active else 1 if self.info.first else None))
+
+    def byte_order(self) -> Optional[str]:
+        """From the architecture's name or OpenWrt's, else from any program of the system."""
+        openwrt = self.openwrt.get('DISTRIB_ARCH') or self.release.get('OPENWRT_ARCH', '')
+        if openwrt.startswith('mips'):
+            return 'little' if openwrt.split('_')[0].endswith('el') else 'big'
+        for program in ('/bin/busybox', '/bin/sh', '/usr/bin/env'):
+            try:
+                order = elf_byte_order(self.host.read_bytes(program, 20))
+            except Absent:
+                continue
+            if order:
+                return order
+        return None if self.machine.startswith('mips') else super().byte_order()
+
+    def os(self) -> Optional[str]:
+        """`OpenWrt 23.05.3`, `Debian GNU/Linux 12`."""
+        if self.openwrt.get('DISTRIB_ID'):
+            snapshot = self.openwrt.get('DISTRIB_RELEASE') == 'SNAPSHOT'
+            words = [self.openwrt['DISTRIB_ID'], self.openwrt.get('DISTRIB_RELEASE', ''),
+                     self.openwrt.get('DISTRIB_REVISION', '') if snapshot else '']
+        else:
+            version = self.release.get('VERSION') or self.release.get('VERSION_ID', '')
+            words = [self.release.get('NAME', ''), re.sub(r'\(.*\)', '', version)]
+        return plain(' '.join(words)) or None
+
+    def aes(self) -> Optional[str]:
+        """See aes_instructions()."""
+        return aes_instructions(self.info)
+
+    def virtual(self) -> Optional[str]:
+        """Firmware names, the x86 flag, QEMU's MIPS cores (which have no revision), its PowerPC and ARM boards."""
+        first = self.info.first
+        if re.match(r'MIPS \S+ V0\.0', first.get('cpu model', '')) or 'by qemu' in first.get('model', ''):
+            return 'qemu'
+        if self.host.text('/sys/hypervisor/type').strip() == 'xen':
+            return 'xen'
+        named = hypervisor(self._dmi('sys_vendor'), self._dmi('product_name'), self.host.text('/proc/device-tree/model'))
+        return named or ('hypervisor' if 'hypervisor' in first.get('flags', '').split() else None)
+
+    def memory_mb(self) -> Optional[int]:
+        """MemTotal."""
+        total = parse_meminfo(self.host.text('/proc/meminfo')).get('MemTotal')
+        return round(total / 1024) if total else None
+
+    def available_kb(self) -> Optional[int]:
+        """See available_kb()."""
+        return available_kb(parse_meminfo(self.host.text('/proc/meminfo')))
+
+    def governor(self) -> Optional[str]:
+        """Of the first group of cores."""
+        texts = (self.host.text(policy + '/scaling_governor') for policy in self.policies)
+        return next((plain(text, 20) for text in texts if text), None)
+
+    def mixed_cores(self) -> bool:
+        """Different ARM parts, or groups with different highest clocks."""
+        return len(self.info.parts) > 1 or len(set(self._policy_mhz('cpuinfo_max_freq'))) > 1
+
+    def ticks(self) -> Optional[Ticks]:
+        """/proc/stat, which counts in hundredths for every kernel."""
+        return parse_ticks(self.host.text('/proc/stat'), 100.0)
+
+    def clocks(self) -> List[float]:
+        """scaling_cur_freq."""
+        return self._policy_mhz('scaling_cur_freq')
+
+    def highest_clock(self) -> Optional[float]:
+        """cpuinfo_max_freq; scaling_max_freq is what heat or a user have left of it."""
+        highest = self._policy_mhz('cpuinfo_max_freq')
+        return max(highest) if highest else None
+
+    def degrees(self) -> Optional[float]:
+        """Thermal zones."""
+        zones = (self.host.text('/sys/class/thermal/%s/temp' % name).strip()
+                 for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone'))
+        seen = [int(text) / 1000 for text in zones if re.match(r'\d+$', text)]
+        return max([value for value in seen if 0 < value < 150], default=None)
+
+
+class FreeBsdMachine(Machine):
+    """FreeBSD, pfSense, OPNsense."""
+
+    ASKED = ('hw.model', 'hw.machine_arch', 'hw.ncpu', 'hw.physmem', 'hw.clockrate', 'hw.fdt.model',
+             'kern.vm_guest', 'dev.cpu.0.freq_levels')
+
+    def __init__(self, host: Host, kernel: str, machine: str) -> None:
+        super().__init__(host, kernel, machine)
+        self.control = self._sysctl(*self.ASKED)
+        self.firmware = parse_assignments(host.output('kenv'))
+        self.boot = host.text('/var/run/dmesg.boot') or host.output('dmesg')
+        self.machine = self.control.get('hw.machine_arch', machine)
+
+    def _sysctl(self, *names: str) -> Dict[str, str]:
+        # Names that a kernel lacks make sysctl fail, but the others are printed all the same.
+        return parse_assignments(self.host.run('sysctl', '-e', *names).out)
+
+    def _model(self) -> str:
+        found = re.search(r'^CPU: (.*?)\s*\([\d.]+-MHz', self.boot, re.M)
+        return self.control.get('hw.model') or (found.group(1) if found else '')
+
+    def _named(self, part: str) -> Optional[str]:
+        maker, product, version = (self.firmware.get('smbios.%s.%s' % (part, key), '')
+                                   for key in ('maker', 'product', 'version'))
+        return maker_product(maker, product, version)
+
+    def device(self) -> Optional[str]:
+        """The firmware's system, its mainboard, the device tree."""
+        return first_known((lambda: self._named('system'), lambda: self._named('planar'),
+                            lambda: device_name(self.control.get('hw.fdt.model', ''))))
+
+    def cpu(self) -> Optional[str]:
+        """hw.model, cleaned as on Linux."""
+        return x86_label(CpuInfo(0, {'model name': self._model()})) if self._model() else None
+
+    def mhz(self) -> Tuple[Optional[float], Optional[str]]:
+        """The name, the levels that powerd may set, what was measured at boot."""
+        booted = re.search(r'^CPU: .*\(([\d.]+)-MHz', self.boot, re.M)
+        clockrate = self.control.get('hw.clockrate') or (booted.group(1) if booted else '')
+        for found, source in ((name_mhz(self._model()), 'hw.model'),
+                              (levels_mhz(self.control.get('dev.cpu.0.freq_levels', '')), 'dev.cpu.0.freq_levels'),
+                              (float(clockrate) if clockrate else None, 'hw.clockrate')):
+            if found:
+                return found, source
+        return None, None
+
+    def cores(self) -> Optional[int]:
+        """hw.ncpu."""
+        count = self.control.get('hw.ncpu', '')
+        return int(count) if count.isdigit() else None
+
+    def os(self) -> Optional[str]:
+        """The firewall's release where it is one."""
+        if self.host.text('/etc/platform').strip().lower() in ('pfsense', 'nanobsd', 'embedded', 'cdrom'):
+            return plain('pfSense ' + self.host.text('/etc/version'))
+        try:
+            core = json.loads(self.host.text('/usr/local/opnsense/version/core'))
+            return plain('OPNsense %s' % core['product_version'])
+        except (ValueError, KeyError, TypeError):
+            return 'FreeBSD ' + self.kernel
+
+    def aes(self) -> Optional[str]:
+        """The processor's features at boot. `aesni0` lines are about the driver, and
+        `No AES or SHA support.` is one of them."""
+        if not self.boot:
+            return None
+        if re.search(r'^\s*Features2=\S*<.*\bAESNI\b', self.boot, re.M):
+            return 'AES-NI'
+        if re.search(r'^\s*Instruction Set Attributes 0 = <.*\bAES\b', self.boot, re.M):
+            return 'ARMv8 AES'
+        if re.search(r'^\s*VIA Padlock Features=\S*<.*\bAES\b', self.boot, re.M):
+            return 'PadLock'
+        return 'none' if 'Features' in self.boot or 'Instruction Set' in self.boot else None
+
+    def virtual(self) -> Optional[str]:
+        """kern.vm_guest, the firmware, the boot messages."""
+        guest = self.control.get('kern.vm_guest', 'none')
+        if guest not in ('', 'none'):
+            return {'hv': 'hyper-v'}.get(guest, guest)
+        return hypervisor(*(self.firmware.get('smbios.system.' + key, '') for key in ('maker', 'product'))) \
+            or ('xen' if 'XEN: Hypervisor' in self.boot else None)
+
+    def memory_mb(self) -> Optional[int]:
+        """hw.physmem."""
+        size = self.control.get('hw.physmem', '')
+        return round(int(size) / (1 << 20)) if size.isdigit() else None
+
+    def available_kb(self) -> Optional[int]:
+        """Free and inactive pages."""
+        pages = self._sysctl('vm.stats.vm.v_free_count', 'vm.stats.vm.v_inactive_count', 'hw.pagesize')
+        if not pages.get('hw.pagesize', '').isdigit():
+            return None
+        size = int(pages.pop('hw.pagesize'))
+        return sum(int(count) for count in pages.values() if count.isdigit()) * size // 1024
+
+    def ticks(self) -> Optional[Ticks]:
+        """kern.cp_time: user nice sys interrupt idle, in ticks of stathz."""
+        found = self._sysctl('kern.cp_time', 'kern.clockrate')
+        counts = [int(word) for word in re.findall(r'\d+', found.get('kern.cp_time', ''))]
+        hertz = re.search(r'stathz = (\d+)', found.get('kern.clockrate', ''))
+        if len(counts) != 5 or not hertz:
+            return None
+        return Ticks(sum(counts[:4]) / int(hertz.group(1)), counts[4] / int(hertz.group(1)))
+
+    def clocks(self) -> List[float]:
+        """dev.cpu.0.freq."""
+        clock = self._sysctl('dev.cpu.0.freq').get('dev.cpu.0.freq', '')
+        return [float(clock)] if clock.isdigit() else []
+
+    def highest_clock(self) -> Optional[float]:
+        """The nominal level."""
+        return levels_mhz(self.control.get('dev.cpu.0.freq_levels', ''))
+
+    def degrees(self) -> Optional[float]:
+        """dev.cpu.0.temperature, `57.0C`."""
+        match = re.match(r'(\d+\.\d+)C', self._sysctl('dev.cpu.0.temperature').get('dev.cpu.0.temperature', ''))
+        return float(match.group(1)) if match else None
+
+    def slow_crypto(self) -> bool:
+        """cryptodev lets OpenSSL go through the kernel, at the price of a system call each time."""
+        return 'cryptodev.ko' in self.host.output('kldstat')
+
+
+def machine_of(host: Host) -> Machine:
+    """The platform, chosen once, by `uname`."""
+    words = host.output('uname', '-srm').split()
+    system, kernel, machine = words if len(words) == 3 else ('Linux', '', '')
+    return (FreeBsdMachine if system == 'FreeBSD' else LinuxMachine)(host, plain(kernel), plain(machine))
+
+
+PACKAGES: Dict[str, Dict[str, str]] = {'openvpn': {'opkg': 'openvpn-openssl', 'apk': 'openvpn'}}
+INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk add %s'), ('pkg', 'pkg install %s'),
+              ('apt-get', 'apt-get install %s'), ('dnf', 'dnf install %s'), ('yum', 'yum install %s'),
+              ('zypper', 'zypper install %s'), ('pacman', 'pacman -S %s'))
+
+
+def install_hint(host: Host, tool: str) -> str:
+    """The command that installs a tool on this system."""
+    for manager, command in INSTALLERS:
+        if host.find(manager):
+            on_openwrt = manager == 'apk' and host.text('/etc/openwrt_release')
+            package = PACKAGES.get(tool, {}).get('opkg' if on_openwrt else manager, tool)
+            return command % package
+    return 'install the package `%s`' % tool
+
+
+def clock_is_set(host: Host) -> bool:
+    """Whether the machine has been told the date since it was switched on."""
+    return time.gmtime(host.now()).tm_year >= RELEASE_YEAR
+
+
+def memory_disks(mounts: str) -> List[str]:
+    """The mount points that are in memory, from the output of `mount` on Linux or FreeBSD."""
+    linux = re.findall(r'^\S+ on (/\S*) type (?:tmpfs|ramfs) ', mounts, re.M)
+    bsd = re.findall(r'^(?:/dev/md\d+\S*|tmpfs) on (/\S*) \(', mounts, re.M)
+    return linux + bsd
+
+
+# --- measuring ----------------------------------------------------------------------------------
+
+STABLE_SPREAD, UNSTABLE_SPREAD = 0.03, 0.05
+IDLE_SHARE = 0.10  # of one processor
+FULL_SECONDS = 5.0  # of counted runs at least, so that a fast machine's noise averages out
+MANY_RUNS_SECONDS = 20.0  # five runs rather than three as long as they fit into this
+SMALLEST_MTU = 100  # bytes, the smallest that every openvpn takes
+QUICK_SHARE, QUICK_SHARE_LONG = 1 / 2.5, 1 / 8.8  # of the full method's time, below and above 20 s
+
+
+class Listener:
+    """Who is told how things go. This one listens to nothing."""
+
+    def note(self, text: str) -> None:
+        """A sentence that stays."""
+
+    def progress(self, text: str, left: float) -> None:
+        """What is being done now, and the seconds until everything is done."""
+
+
+class Watch:
+    """What else the machine does while something is measured; sampled about once a second."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.host = machine, machine.host
+        self.clocks: List[float] = []
+        self.degrees: List[float] = []
+        self.began = self._now()
+        self.sample()
+
+    def _now(self) -> Tuple[float, Optional[Ticks], float]:
+        return self.host.clock(), self.machine.ticks(), self.host.used()
+
+    def sample(self) -> None:
+        """Look at the sensors once."""
+        self.clocks += self.machine.clocks()
+        hottest = self.machine.degrees()
+        self.degrees += [] if hottest is None else [hottest]
+
+    def end(self, own: float = 0.0) -> Watched:
+        """The result; `own` s of processor time are the measured command's."""
+        self.sample()
+        (clock, ticks, used), (clock_now, ticks_now, used_now) = self.began, self._now()
+        others = None
+        if ticks and ticks_now and clock_now > clock:
+            busy = ticks_now.busy - ticks.busy - own - (used_now - used)
+            others = max(busy, 0.0) / (clock_now - clock)
+        return Watched(others, tuple(self.clocks), tuple(self.degrees))
+
+
+def wait_idle(machine: Machine, limit: float, listener: Listener) -> bool:
+    """Wait until other programs take under a tenth of a processor, `limit` s at the most. True if
+    it came to that, or if the system does not tell."""
+    deadline = machine.host.clock() + limit
+    while True:
+        watch = Watch(machine)
+        machine.host.sleep(min(1.0, max(limit, 0.1)))
+        others = watch.end().others
+        if others is None or others < IDLE_SHARE:
+            return True
+        left = deadline - machine.host.clock()
+        if left <= 0:
+            return False
+        listener.progress('waiting for an idle machine (others take %.0f %% of a processor)' % (100 * others), left)
+
+
+class Plan(NamedTuple):
+    """How often a run of `seconds` is repeated: `least` times at any rate, until the runs lie within
+    3 %, `most` times at the most. `fixed` sizes instead of repeats are --quick's."""
+
+    seconds: float
+    least: int
+    most: int
+    fixed: Tuple[int, ...] = ()
+
+
+def full_runs(seconds: float) -> int:
+    """Runs that the full method makes: five or three, more where they are short."""
+    few = 5 if 5 * seconds <= MANY_RUNS_SECONDS else 3
+    return max(few, int(FULL_SECONDS / seconds + 0.999)) if seconds > 0 else few
+
+
+def full_seconds(seconds: float) -> float:
+    """How long the full method takes, with the small sizes (an eighth on top)."""
+    return full_runs(seconds) * seconds * 1.125
+
+
+def full_plan(seconds: float, share: float) -> Plan:
+    """The full method within `share` s."""
+    runs = full_runs(seconds)
+    if runs * seconds * 1.125 > share:
+        runs = 3 if 3 * seconds * 1.125 <= share else 1
+    return Plan(seconds, runs, max(runs, min(2 * runs, int(share / seconds / 1.125))) if runs > 1 else 1)
+
+
+def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float) -> Plan:
+    """The same runs, only fewer, where two of them fit into --quick's share; else runs of smaller
+    sizes from which the cost model predicts the full one. Its error grows with the noise of the
+    largest size and the distance to it, so that one gets all the time there is, and the small ones
+    just enough to tell start-up and the cost per packet apart."""
+    seconds = run_seconds(cost, longest(mtu))
+    full = full_seconds(seconds)
+    budget = min(full * (QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG), share)
+    runs = int(budget / seconds)
+    if runs >= 2 or full <= MANY_RUNS_SECONDS:
+        return Plan(seconds, max(runs, 1), max(runs, 1))
+    small = [SMALLEST_MTU, mtu // 8, SMALLEST_MTU, mtu // 8, SMALLEST_MTU]
+    left = budget - sum(run_seconds(cost, longest(size)) for size in small)
+    largest = mtu
+    while largest > mtu // 4 and run_seconds(cost, longest(largest)) > left:
+        largest -= mtu // 100 or 1
+    return Plan(seconds, 0, 0, tuple(small[:2] + [largest] + small[2:]))
+
+
+def noise(samples: Sequence[Sample]) -> float:
+    """Relative scatter of runs of the same length, at least 1 %."""
+    apart = []
+    for longest in {sample.longest for sample in samples}:
+        same = [sample.seconds for sample in samples if sample.longest == longest]
+        apart += [value / median(same) - 1 for value in same] if len(same) > 1 else []
+    return max(0.01, (sum(value * value for value in apart) / len(apart)) ** 0.5) if apart else 0.03
+
+
+def prediction_error(samples: Sequence[Sample], longest: int) -> float:
+    """Twice the standard error, in per cent, of the prediction for `longest` from the samples: each
+    is shaken by 1 % in turn, and the scatter they show says how much they really shake."""
+    def predict(changed: Sequence[Sample]) -> float:
+        cost = fit_cost(changed)
+        return run_seconds(cost, longest) if cost else 0.0
+    middle = predict(samples)
+    if not middle:
+        return 100.0
+    moves = [predict([s._replace(seconds=s.seconds * (1.01 if i == k else 1)) for i, s in enumerate(samples)])
+             / middle - 1 for k in range(len(samples))]
+    return 100 * 2 * noise(samples) / 0.01 * sum(move * move for move in moves) ** 0.5
+
+
+# --- tests --------------------------------------------------------------------------------------
+# A test is a class of one family; TESTS is their registry, and adding one touches only that.
+
+class Options(NamedTuple):
+    """What the user asked for, in units of the program: seconds, counts, names."""
+
+    ciphers: Tuple[str, ...] = ()
+    auths: Tuple[str, ...] = ()
+    tun_mtu: int = 20000
+    engine: Optional[str] = None
+    processes: int = 1
+    quick: bool = False
+    budget: float = 1200.0
+    wait: float = 30.0
+    limit: Optional[float] = None
+
+
+class Context(NamedTuple):
+    """What a test works with."""
+
+    host: Host
+    machine: Machine
+    options: Options
+    listener: Listener
+
+
+class Result(NamedTuple):
+    """What one measurement adds to a Line: values for its keys by name."""
+
+    values: Dict[str, Any]
+    explicit: bool = True
+
+
+class Test:
+    """One kind of measurement."""
+
+    name = ''
+    title = ''
+    tool = ''
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.host = context.host
+
+    def ready(self) -> str:
+        """What will be measured with, in words. Raises Unmeasurable with the remedy."""
+        raise NotImplementedError
+
+    def measure(self) -> Iterator[Result]:
+        """Every result, or why there is none, in the order they come. Raises Unmeasurable where
+        nothing at all can be measured."""
+        raise NotImplementedError
+
+
+PROBED_MTU = 2000  # above the floor of 1600 that openvpn 2.6 and later put under the packet length
+COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
+REAL_PACKET = 1420  # bytes that a tunnel over Ethernet carries in a packet
+PROBE_SECONDS = 60.0
+LEAST_MEMORY_KB = 8192  # what openvpn takes on x86-64 with OpenSSL 3
+ALGORITHMS = (('aes-128', 'AES128'), ('aes-192', 'AES192'), ('aes-256', 'AES256'), ('chacha20', 'CHACHA20'),
+              ('bf-', 'BLOWFISH'), ('des-ede3', '3DES'), ('camellia-128', 'CAMELLIA128'),
+              ('camellia-256', 'CAMELLIA256'))
+
+EXTRA: Dict[str, str] = {
+    'tun_mtu': 'the --tun-mtu of the counted runs',
+    'packets': 'longest packet by the binary\'s own log: it worked on every length from 1 to this',
+    'mbit_s_3200': 'the guide\'s formula, 8 N (N+1) / 10^6 Mbit with N = tun_mtu, by `seconds`; for comparison',
+    'net_mbit_s': 'the same work without the time that a run with no cipher and no digest takes',
+    'per_packet_us': 'time per packet that does not depend on its size, for encrypting and decrypting it',
+    'per_byte_ns': 'time per byte, for encrypting and decrypting it',
+    'mbit_s_1420': 'the forecast for packets of 1420 bytes, which is what a tunnel carries',
+    'start_ms': 'start-up, once a run',
+    'user_s': 'processor time of a run in the program',
+    'system_s': 'processor time of a run in the kernel',
+    'others_cpu': 'processors that other programs kept busy meanwhile (1 = one whole processor)',
+    'clock_mhz': 'lowest and highest clock seen meanwhile',
+    'temperature_c': 'lowest and highest temperature seen meanwhile',
+    'governor': 'what set the clock',
+    'processes': 'openvpn processes that ran at once; `mbit` is their sum',
+    'dco_build': 'true if this build can leave the data channel to the kernel, which is not measured here',
+    'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent',
+    'samples': '--quick: [longest packet, seconds] of each run that `seconds` was predicted from',
+}
+
+
+def is_aead(cipher: str) -> bool:
+    """Whether a cipher authenticates by itself, so that openvpn uses no digest with it."""
+    return cipher.endswith(('-gcm', '-ccm', '-poly1305'))
+
+
+def table_column(cipher: str) -> str:
+    """The hardware table's column: `AES128` for `aes-128-cbc`."""
+    return next((column for prefix, column in ALGORITHMS if cipher.startswith(prefix)),
+                cipher.split('-')[0].upper())
+
+
+class Combination(NamedTuple):
+    """One cipher with one digest (None for AEAD)."""
+
+    cipher: str
+    auth: Optional[str]
+    asked: bool = True
+
+    def words(self) -> Tuple[str, ...]:
+        """The options: capitals, which mbed TLS builds insist on and the others take."""
+        cipher = 'none' if self.cipher == 'none' else self.cipher.upper()
+        return ('--cipher', cipher) + (('--auth', self.auth) if self.auth else ())
+
+    def title(self) -> str:
+        """`AES-256-CBC + SHA1`."""
+        return self.words()[1] + (' + ' + self.auth if self.auth else '')
+
+
+class Prepared(NamedTuple):
+    """A combination that works here: a rough cost and what one full run will take by it."""
+
+    combination: Combination
+    cost: Cost
+    seconds: float
+
+
+class Timing(NamedTuple):
+    """A combination's time: of one full run (measured or predicted), of every counted run, of every
+    run of every size; processor time of one run; what else went on."""
+
+    seconds: float
+    runs: Tuple[float, ...]
+    samples: Tuple[Sample, ...]
+    user: float
+    system: float
+    watched: Watched
+
+
+OPENVPN_REMEDIES: Dict[str, str] = {
+    'auth-unsupported': '%(library)s has no digest %(auth)s; `openvpn --show-digests` lists what it has',
+    'bad-mtu': 'this openvpn refuses --tun-mtu %(mtu)d: %(said)s',
+    'cipher-unsupported': '%(library)s does not have %(cipher)s; `openvpn --show-ciphers` lists what it has',
+    'engine-unavailable': 'no crypto engine %(engine)s: %(said)s; `openvpn --show-engines` lists what there is',
+    'mode-unsupported': '%(tool)s with %(library)s has %(cipher)s but cannot use its mode here; '
+                        'aes-256-cbc works everywhere',
+    'no-space': 'no room for the key: %(said)s; free some of /tmp or point TMPDIR elsewhere',
+    'tool-failed': 'openvpn ended with status %(status)d: %(said)s',
+}
+
+
+class OpenvpnTest(Test):
+    """`openvpn --test-crypto`: every packet length from 1 to N is encrypted and decrypted, by the
+    code that a tunnel uses, in one process. The method of the pfSense and RRZN guides."""
+
+    name = 'openvpn'
+    title = 'OpenVPN\'s data channel (openvpn --test-crypto)'
+    tool = 'openvpn'
+
+    DEFAULTS = (('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA1'), ('aes-256-gcm', None), ('chacha20-poly1305', None))
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.options = context.options
+        self.build = Build('OpenVPN', None, False)
+        self.secret: Tuple[str, ...] = ()
+        self.genkey = ''
+        self.lengths: Dict[int, int] = {}
+        self.later = 0.0  # seconds that the measurements after the present one will take
+
+    # what there is
+
+    def ready(self) -> str:
+        """See Test."""
+        if not self.host.find('openvpn'):
+            raise Unmeasurable('tool-missing', 'openvpn is not in %s: %s' % (
+                ', '.join(SYSTEM_PATH[:6]), install_hint(self.host, 'openvpn')), 'skipped')
+        free = self.context.machine.available_kb()
+        if free is not None and free < LEAST_MEMORY_KB:
+            raise Unmeasurable('low-memory', 'only %d kB of memory are free and openvpn needs about %d: '
+                               'stop a service and try again' % (free, LEAST_MEMORY_KB), 'skipped')
+        ran = self.host.run('openvpn', '--version', limit=self._limit(0))
+        if ran.timed_out or ran.status > 2:  # its status for this is 1 up to 2.4
+            self._refuse(ran, Combination('none', 'none'), 0)
+        self.build = parse_openvpn_version(ran.out) or self.build
+        return ', '.join(filter(None, (self.build.tool, self.build.library)))
+
+    def combinations(self) -> List[Combination]:
+        """Every cipher with every digest asked for; without a wish, the documents' and the AEADs."""
+        options = self.options
+        if not options.ciphers and not options.auths:
+            return [Combination(cipher, auth, auth is not None) for cipher, auth in self.DEFAULTS]
+        ciphers = options.ciphers or tuple(cipher for cipher, auth in self.DEFAULTS if auth)
+        wanted = [Combination(cipher, None if is_aead(cipher) else auth)
+                  for cipher in ciphers for auth in options.auths or ('SHA1',)]
+        return list(dict.fromkeys(wanted))
+
+    # running it
+
+    def _limit(self, expected: float) -> float:
+        return self.options.limit or max(PROBE_SECONDS, 20 * expected)
+
+    def command(self, combination: Combination, mtu: int, verb: int = 0) -> Tuple[str, ...]:
+        """The command line, in the order of the guide's."""
+        engine = ('--engine', self.options.engine) if self.options.engine else ()
+        return ('openvpn', '--test-crypto', *self.secret, '--verb', str(verb), '--tun-mtu', str(mtu),
+                *combination.words(), *engine)
+
+    def method(self, combination: Combination) -> str:
+        """The command as one could type it."""
+        secret = ('--secret', '/tmp/secret') if self.secret else ()
+        words = ' '.join(word if word != self.secret[-1:] else '/tmp/secret' for word in self.command(
+            combination, self.options.tun_mtu) if word not in self.secret)
+        words = words.replace('--test-crypto', ' '.join(('--test-crypto',) + secret))
+        if self.options.processes > 1:
+            words = "sh -c 'for i in $(seq %d); do %s & done; wait'" % (self.options.processes, words)
+        return (self.genkey + '; ' if self.genkey else '') + 'time ' + words
+
+    def _refuse(self, ran: Ran, combination: Combination, mtu: int) -> NoReturn:
+        """Raise what a run that was no success means."""
+        if ran.timed_out:
+            raise Unmeasurable('timeout', 'openvpn did not end within %.0f s and was stopped; --limit gives it '
+                               'more time' % ran.seconds)
+        if ran.status in (126, 127):
+            raise Unmeasurable('tool-broken', 'openvpn is there but does not run (%s): reinstall it, %s' % (
+                plain(ran.err) or 'status %d' % ran.status, install_hint(self.host, 'openvpn')))
+        if ran.status > 128:
+            raise Unmeasurable('killed', 'openvpn was ended by signal %d; if that was for want of memory, the end '
+                               'of `dmesg` says so' % (ran.status - 128))
+        said = ran.out + ran.err
+        reason = openvpn_refusal(said) or 'tool-failed'
+        detail = OPENVPN_REMEDIES[reason] % {
+            'library': self.build.library or 'this build', 'tool': self.build.tool, 'auth': combination.auth,
+            'cipher': combination.words()[1], 'mtu': mtu, 'engine': self.options.engine, 'status': ran.status,
+            'said': telling_line(said)}
+        raise Unmeasurable(reason, detail, 'failed' if reason in ('tool-failed', 'no-space') else 'skipped')
+
+    def _make_key(self) -> None:
+        """A static key, which openvpn up to 2.6 asks for. The spelling changed with 2.5; later
+        versions warn about the old one and do it, older ones refuse the new one."""
+        try:
+            path = self.host.private_path('key')
+        except NoSpace as error:
+            raise Unmeasurable('no-space', str(error)) from error
+        for words in (('secret',), ('--secret',)):
+            ran = self.host.run('openvpn', '--genkey', *words, path, limit=self._limit(0))
+            if ran.status == 0 and self.host.text(path):
+                self.secret = ('--secret', path)
+                self.genkey = 'openvpn --genkey %s /tmp/secret' % words[0]
+                return
+        self._refuse(ran._replace(status=ran.status or 1), Combination('none', 'none'), 0)
+
+    def _probe(self, combination: Combination, mtu: int) -> int:
+        """The longest packet of a run with this --tun-mtu, by the binary's own log. At verb 1, so
+        it is never timed. Raises Unmeasurable."""
+        def run() -> Ran:
+            return self.host.run(*self.command(combination, mtu, 1), limit=self._limit(0))
+        ran = run()
+        if ran.status == 1 and NEEDS_KEY in ran.out and not self.secret:
+            self._make_key()
+            ran = run()
+        no_engine = self.options.engine and openvpn_refusal(ran.out) == 'engine-unavailable'
+        if ran.status or ran.timed_out or no_engine:
+            self._refuse(ran, combination, mtu)
+        longest = last_packet_length(ran.out)
+        if longest is None:
+            raise Unmeasurable('output-unknown', 'openvpn ended well but logged no packet lengths (%s): '
+                               'is it a real openvpn?' % telling_line(ran.out + ran.err))
+        self.lengths[mtu] = longest
+        return longest
+
+    def longest(self, combination: Combination, mtu: int) -> int:
+        """The longest packet for a --tun-mtu. Small ones are probed; above the floor that 2.6
+        and later put under it, it grows with the --tun-mtu byte by byte."""
+        if mtu in self.lengths:
+            return self.lengths[mtu]
+        if mtu <= PROBED_MTU:
+            return self._probe(combination, mtu)
+        return self.longest(combination, PROBED_MTU) + mtu - PROBED_MTU
+
+    def time(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
+        """One timed run (of all processes together) and the sum of what they used."""
+        longest = self.longest(combination, mtu)
+        command = self.command(combination, mtu)
+        started = self.host.clock()
+        rans = self.host.run_all([command] * self.options.processes, self._limit(expected), tick)
+        seconds = rans[0].seconds if len(rans) == 1 else self.host.clock() - started
+        for ran in rans:
+            if ran.status or ran.timed_out:
+                self._refuse(ran, combination, mtu)
+        if seconds <= 0:
+            raise Unmeasurable('output-unknown', 'a run took no time at all: is it a real openvpn?')
+        return Sample(longest, seconds), rans[0]._replace(
+            user=sum(ran.user for ran in rans), system=sum(ran.system for ran in rans))
+
+    # measuring with it
+
+    def measure(self) -> Iterator[Result]:
+        """See Test."""
+        self.context.listener.note(self.ready())
+        prepared: List[Prepared] = []
+        for combination in self.combinations():
+            try:
+                prepared.append(self.prepare(combination))
+            except Unmeasurable as error:
+                yield Result(self._no_values(combination, error), combination.asked)
+        if not prepared:
+            return
+        baseline = self._prepare_baseline(prepared)
+        rest = [one for one in prepared if one != baseline]
+        queue = ([baseline] if baseline else []) + rest
+        plans = self._plans(queue)
+        self._announce(len(prepared), plans)
+        idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
+        floor: Optional[Timing] = None
+        for one, plan in zip(queue, plans):
+            self.later = sum(self._plan_seconds(p) for p in plans[plans.index(plan) + 1:])
+            try:
+                timing = self._series(one, plan)
+            except Unmeasurable as error:
+                if one in prepared:
+                    yield Result(self._no_values(one.combination, error), one.combination.asked)
+                continue
+            floor = timing if one == baseline else floor
+            if one in prepared:
+                yield Result(self._values(one.combination, timing, floor, plan, idle))
+
+    def prepare(self, combination: Combination) -> Prepared:
+        """See whether it works, and roughly what it costs: start-up from the smallest run, the
+        cost per byte from a larger one where that is quick. Raises Unmeasurable."""
+        self.context.listener.progress('looking at %s' % combination.title(), 0)
+        self._probe(combination, SMALLEST_MTU)
+        small, _ = self.time(combination, SMALLEST_MTU, 0)
+        start, byte = 0.0, small.seconds / total_bytes(small.longest)
+        if small.seconds < 2:
+            large, _ = self.time(combination, COST_MTUS[2 if small.seconds < 0.5 else 1], small.seconds)
+            byte = max((large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest)), 1e-12)
+            start = max(small.seconds - byte * total_bytes(small.longest), 0.0)
+        cost = Cost(start, 0.0, byte)
+        return Prepared(combination, cost, run_seconds(cost, self.longest(combination, self.options.tun_mtu)))
+
+    def _prepare_baseline(self, prepared: List[Prepared]) -> Optional[Prepared]:
+        """What the test does besides encrypting: the same with no cipher and no digest."""
+        nothing = Combination('none', 'none')
+        try:
+            return next((one for one in prepared if one.combination[:2] == nothing[:2]), None) or self.prepare(nothing)
+        except Unmeasurable:
+            return None  # a build without it has no net_mbit_s
+
+    def _plans(self, queue: List[Prepared]) -> List[Plan]:
+        """The time budget shared out by how long each takes."""
+        total = sum(one.seconds for one in queue)
+        plans = []
+        for one in queue:
+            share = self.options.budget * one.seconds / total
+            if self.options.quick:
+                def longest(mtu: int, combination: Combination = one.combination) -> int:
+                    return self.longest(combination, mtu)
+                plans.append(quick_plan(one.cost, longest, self.options.tun_mtu, share))
+            else:
+                plans.append(full_plan(one.seconds, share))
+        return plans
+
+    @staticmethod
+    def _plan_seconds(plan: Plan) -> float:
+        return plan.seconds * (plan.least * 1.125 if not plan.fixed else full_runs(plan.seconds) * QUICK_SHARE_LONG)
+
+    def _announce(self, count: int, plans: List[Plan]) -> None:
+        seconds = sum(self._plan_seconds(plan) for plan in plans)
+        most = sum(plan.seconds * max(plan.most, plan.least) * 1.125 for plan in plans)
+        text = '%d measurement%s, about %s' % (count, '' if count == 1 else 's', spoken(seconds))
+        self.context.listener.note(text + (', at most %s if the runs lie apart' % spoken(most) if most > 1.5 * seconds else ''))
+
+    def _series(self, one: Prepared, plan: Plan) -> Timing:
+        """Run the plan: rounds of one full run, with the small sizes spread among them."""
+        watch = Watch(self.context.machine)
+        samples: List[Sample] = []
+        rans: List[Ran] = []
+        expected = self._plan_seconds(plan)
+        began = self.host.clock()
+
+        def run(mtu: int) -> float:
+            def tick(_elapsed: float) -> None:
+                watch.sample()
+                self._progress(one, began + expected)
+            self._progress(one, began + expected)
+            sample, ran = self.time(one.combination, mtu, plan.seconds, tick)
+            samples.append(sample)
+            rans.append(ran)
+            return sample.seconds
+
+        runs = self._rounds(plan, run)
+        own = sum(ran.user + ran.system for ran in rans)
+        longest = self.longest(one.combination, self.options.tun_mtu)
+        big = [ran for ran, sample in zip(rans, samples) if sample.longest == max(s.longest for s in samples)]
+        seconds = median(runs) if runs else run_seconds(fit_cost(samples) or one.cost, longest)
+        scale = 1.0 if runs else seconds / median([ran.seconds for ran in big])
+        return Timing(seconds, tuple(runs), tuple(samples), scale * median([ran.user for ran in big]),
+                      scale * median([ran.system for ran in big]), watch.end(own))
+
+    def _rounds(self, plan: Plan, run: Callable[[int], float]) -> List[float]:
+        """The seconds of every full run."""
+        if plan.fixed:
+            for mtu in plan.fixed:
+                run(mtu)
+            return []
+        runs: List[float] = []
+        small_seconds, small_rounds = 0.0, 0
+        while len(runs) < plan.least or (len(runs) < plan.most and relative_spread(runs) > STABLE_SPREAD):
+            runs.append(run(self.options.tun_mtu))
+            if small_rounds < min(3, plan.least) or small_seconds < sum(runs) / 8:
+                small_seconds += sum(run(mtu) for mtu in COST_MTUS)
+                small_rounds += 1
+        return runs
+
+    def _progress(self, one: Prepared, until: float) -> None:
+        left = max(until - self.host.clock(), 0.0) + self.later
+        self.context.listener.progress(one.combination.title(), left)
+
+    # what comes out
+
+    def _no_values(self, combination: Combination, error: Unmeasurable) -> Dict[str, Any]:
+        return {'status': error.status, 'reason': error.reason, 'detail': error.detail,
+                'method': self.method(combination), 'extra': {}, **self._names(combination)}
+
+    def _names(self, combination: Combination) -> Dict[str, Any]:
+        return {'algorithm': table_column(combination.cipher), 'cipher': combination.cipher, 'auth': combination.auth,
+                'tool': self.build.tool, 'library': self.build.library, 'driver': self.options.engine}
+
+    def _values(self, combination: Combination, timing: Timing, floor: Optional[Timing], plan: Plan,
+                idle: bool) -> Dict[str, Any]:
+        longest = self.longest(combination, self.options.tun_mtu)
+        mbit = work_mbit(longest) * self.options.processes
+        return {
+            **self._names(combination), 'seconds': timing.seconds, 'mbit': mbit, 'mbit_s': mbit / timing.seconds,
+            'runs': timing.runs, 'spread': relative_spread(timing.runs) if timing.runs else None,
+            'warnings': self._warnings(timing, plan, idle), 'method': self.method(combination),
+            'extra': self._extra(timing, floor, longest, mbit)}
+
+    def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
+        options, watched = self.options, timing.watched
+        net = timing.seconds - floor.seconds if floor and floor is not timing else 0.0
+        cost = fit_cost([s for s in timing.samples if options.quick or s.longest < longest or longest < 3000])
+        real = packet_mbit_s(cost, REAL_PACKET) if cost else None
+        extra: Dict[str, Any] = {
+            'tun_mtu': options.tun_mtu, 'packets': longest,
+            'mbit_s_3200': rounded(work_mbit(options.tun_mtu) * options.processes / timing.seconds),
+            'net_mbit_s': rounded(mbit / net) if net > 0 else None,
+            'per_packet_us': rounded(1e6 * cost.packet) if cost else None,
+            'per_byte_ns': rounded(1e9 * cost.byte, 4) if cost else None,
+            'mbit_s_1420': rounded(real * options.processes) if real else None,
+            'start_ms': rounded(1e3 * cost.start, 1) if cost else None,
+            'user_s': rounded(timing.user), 'system_s': rounded(timing.system),
+            'others_cpu': rounded(watched.others),
+            'clock_mhz': [min(watched.clocks), max(watched.clocks)] if watched.clocks else None,
+            'temperature_c': [min(watched.degrees), max(watched.degrees)] if watched.degrees else None,
+            'governor': self.context.machine.governor(), 'processes': options.processes,
+            'dco_build': self.build.dco}
+        if options.quick:
+            extra.update(self._quick_extra(timing, longest))
+        return extra
+
+    @staticmethod
+    def _quick_extra(timing: Timing, longest: int) -> Dict[str, Any]:
+        error = (100 * 2 * noise(timing.samples) / len(timing.runs) ** 0.5 if timing.runs
+                 else prediction_error(timing.samples, longest))
+        return {'error_pct': rounded(error, 1), 'samples': [[s.longest, rounded(s.seconds, 4)] for s in timing.samples]}
+
+    def _warnings(self, timing: Timing, plan: Plan, idle: bool) -> List[str]:
+        watched, machine = timing.watched, self.context.machine
+        used = timing.user + timing.system
+        highest = machine.highest_clock()
+        seen = {
+            'estimated': self.options.quick,
+            'single-run': plan.least == 1 and not self.options.quick,
+            'unstable': len(timing.runs) > 1 and relative_spread(timing.runs) > UNSTABLE_SPREAD,
+            'short-run': timing.seconds < 1,
+            'not-idle': not idle,
+            'disturbed': watched.others is not None and watched.others > IDLE_SHARE,
+            'cpu-starved': used < 0.9 * timing.seconds * min(self.options.processes, 1) and timing.system <= timing.user,
+            'system-heavy': timing.system > timing.user,
+            'low-clock': bool(highest and watched.clocks and max(watched.clocks) < 0.95 * highest),
+            'clock-varied': bool(watched.clocks) and min(watched.clocks) < 0.95 * max(watched.clocks),
+        }
+        return [code for code, is_so in seen.items() if is_so]
+
+
+TESTS: Tuple[Type[Test], ...] = (OpenvpnTest,)
+
+
+# --- session ------------------------------------------------------------------------------------
+
+class Session:
+    """One run: the machine's facts, the tests one after the other, and the lines they give."""
+
+    def __init__(self, context: Context, facts: Facts, emit: Callable[[Line], None]) -> None:
+        self.context, self.facts, self.emit = context, facts, emit
+        self.host = context.host
+        self.id = os.urandom(4).hex()
+        self.lines: List[Line] = []
+        self.unmet = False  # something that was asked for by name could not be measured
+
+    def run(self, names: Sequence[str]) -> int:
+        """Run the tests of these names; the exit status."""
+        for test in (kind(self.context) for kind in TESTS if kind.name in names):
+            try:
+                for result in test.measure():
+                    self.unmet |= result.explicit and result.values.get('status', 'ok') != 'ok'
+                    self._add(test, result.values)
+            except Unmeasurable as error:
+                self.unmet = True
+                self._add(test, {'status': error.status, 'reason': error.reason, 'detail': error.detail})
+        states = {line.status for line in self.lines}
+        if 'failed' in states or ('ok' in states and self.unmet):
+            return EXIT_FAILED
+        return EXIT_OK if 'ok' in states else EXIT_NOTHING
+
+    def _add(self, test: Test, values: Dict[str, Any]) -> None:
+        """Make the line and hand it on. Rounding is for the eye: the result was computed before it."""
+        dated = clock_is_set(self.host)
+        facts = {key: value for key, value in self.facts._asdict().items() if key in Line._fields}
+        line = Line(run=self.id, time=stamp(self.host.now()) if dated else None, test=test.name, **facts)
+        line = line._replace(**values)
+        line = line._replace(
+            seconds=rounded(line.seconds, 6), mbit=rounded(line.mbit), mbit_s=rounded(line.mbit_s),
+            runs=tuple(round(seconds, 6) for seconds in line.runs), spread=rounded(line.spread, 4),
+            warnings=tuple(line.warnings) + self._general_warnings() if line.status == 'ok' else ())
+        self.lines.append(line)
+        self.emit(line)
+
+    def _general_warnings(self) -> Tuple[str, ...]:
+        seen = {'virtual-machine': bool(self.facts.virtual), 'mixed-cores': self.facts.mixed_cores,
+                'cryptodev-loaded': self.context.machine.slow_crypto(), 'clock-unset': not clock_is_set(self.host)}
+        return tuple(code for code, is_so in seen.items() if is_so)
+
+
+def stamp(now: float) -> str:
+    """ISO 8601 in UTC."""
+    return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(now))
+
+
+# --- output -------------------------------------------------------------------------------------
+# Results know nothing of this: each function turns lines or facts into text.
+
+def line_json(line: Line) -> str:
+    """The JSON line, without its newline. ValueError rather than NaN."""
+    return json.dumps(line._asdict(), ensure_ascii=False, allow_nan=False)
+
+
+def figure(value: Optional[float]) -> str:
+    """A rate for people: three or four digits that mean something; `-` where there is none."""
+    if value is None:
+        return '-'
+    return '%.0f' % value if value >= 1000 else '%.1f' % value if value >= 100 else '%.2f' % value
+
+
+def columns(rows: Sequence[Sequence[str]]) -> List[str]:
+    """Rows as aligned text: the first column to the left, the others to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ['  '.join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]).rstrip()
+            for row in rows]
+
+
+def machine_title(facts: Facts) -> str:
+    """One sentence on the machine."""
+    core = [facts.cpu or 'unknown processor', '%g MHz' % facts.mhz if facts.mhz else 'clock unknown']
+    if facts.cores:
+        core.append('%d core%s' % (facts.cores, '' if facts.cores == 1 else 's'))
+    where = facts.device or ('a machine in %s' % facts.virtual if facts.virtual else 'an unnamed device')
+    return '%s (%s), %s' % (where, ', '.join(core), facts.os or 'unknown system')
+
+
+def line_title(line: Line) -> str:
+    """`AES-256-CBC + SHA1`."""
+    cipher = (line.cipher or line.test).upper()
+    return '%s + %s' % (cipher, line.auth) if line.auth else cipher
+
+
+def summary(facts: Facts, lines: Sequence[Line]) -> str:
+    """What a person wants to know after a run."""
+    good = [line for line in lines if line.status == 'ok']
+    parts = [machine_title(facts)]
+    if good:
+        parts += [result_table(good), advice(good)]
+    for line in lines:
+        if line.status != 'ok':
+            parts.append('%s %s: %s' % (line_title(line), line.status, line.detail))
+    codes = list(dict.fromkeys(code for line in good for code in line.warnings))
+    if codes:
+        parts.append('\n'.join(['Take with care:'] + ['  %s: %s' % (code, WARNINGS[code]) for code in codes]))
+    return '\n\n'.join(part for part in parts if part)
+
+
+def result_table(good: Sequence[Line]) -> str:
+    """The figures side by side, all in Mbit/s."""
+    rows: List[List[str]] = [['Mbit/s', 'test-crypto', 'guide (3200.16)', 'cipher alone', 'at 1420 bytes', 'runs', 'spread']]
+    for line in good:
+        extra = line.extra
+        apart = '-' if line.spread is None else '%.1f %%' % (100 * line.spread)
+        rows.append([line_title(line), figure(line.mbit_s), figure(extra.get('mbit_s_3200')),
+                     figure(extra.get('net_mbit_s')), figure(extra.get('mbit_s_1420')),
+                     str(len(line.runs)) if line.runs else 'predicted', apart])
+    return '\n'.join('  ' + row for row in columns(rows))
+
+
+def advice(good: Sequence[Line]) -> str:
+    """Which cipher to take, and what a tunnel can reach at the most."""
+    real = [(line.extra['mbit_s_1420'], line) for line in good
+            if line.cipher != 'none' and line.extra.get('mbit_s_1420')]
+    if not real:
+        return ''
+    rate, best = max(real, key=lambda pair: pair[0])
+    return ('Fastest for real packets: %s. A tunnel can carry at most about %s Mbit/s with it,\n'
+            'if it has this processor for itself; the way of the packets through the system costs extra.'
+            % (line_title(best), figure(rate)))
+
+
+class Terminal(Listener):
+    """Speaks to a person on stderr: one line that is drawn again while things go on, if that is a
+    terminal, and plain sentences in any case."""
+
+    def __init__(self, stream: TextIO, environment: Dict[str, str]) -> None:
+        self.stream = stream
+        self.live = stream.isatty() and environment.get('TERM') != 'dumb'
+        self.colour = self.live and not environment.get('NO_COLOR')
+        self.drawn = False
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):
+            self.live = False  # the terminal has gone; the measurement has not
+
+    def _clear(self) -> None:
+        if self.drawn:
+            self._write('\r\x1b[K')
+            self.drawn = False
+
+    def note(self, text: str) -> None:
+        """See Listener."""
+        self._clear()
+        self._write(text + '\n')
+
+    def headline(self, text: str) -> None:
+        """A note that stands out where there is colour; its first line does."""
+        first, newline, rest = text.partition('\n')
+        self.note(('\x1b[1m%s\x1b[0m' % first if self.colour else first) + newline + rest)
+
+    def progress(self, text: str, left: float) -> None:
+        """See Listener."""
+        if self.live:
+            self._write('\r\x1b[K  %s%s' % (text, ' - %s left' % spoken(left) if left > 0 else ''))
+            self.drawn = True
+
+    def end(self) -> None:
+        """Leave the terminal as it was."""
+        self._clear()
+
+
+# --- command line -------------------------------------------------------------------------------
+
+Overrides = Dict[str, Any]
+
+RUN_EPILOG = """\
+An example that works: routerbench.py run openvpn --cipher aes-256-gcm --quick
+
+stdout gets one JSON line per result; the README explains its keys and the codes of reasons and
+warnings. Everything for people goes to stderr.
+"""
+
+
+def words_list(text: str) -> Tuple[str, ...]:
+    """`a,b c` as ('a', 'b', 'c'); only letters, digits, `-`, `_` and `.` can name a cipher or digest."""
+    words = tuple(word for word in re.split(r'[,\s]+', text) if word)
+    if not words or not all(re.match(r'[A-Za-z0-9][\w.-]*$', word) for word in words):
+        raise ValueError('not a list of names: %s' % plain(text, 40))
+    return words
+
+
+def cipher_list(text: str) -> Tuple[str, ...]:
+    """Names of ciphers in lower case."""
+    return tuple(word.lower() for word in words_list(text))
+
+
+def auth_list(text: str) -> Tuple[str, ...]:
+    """Names of digests in capitals, but `none`."""
+    return tuple('none' if word.lower() == 'none' else word.upper() for word in words_list(text))
+
+
+def whole(lowest: int, highest: int) -> Callable[[str], int]:
+    """A reader for whole numbers within bounds."""
+    def number(text: str) -> int:
+        value = int(text)
+        if not lowest <= value <= highest:
+            raise ValueError('outside %d..%d' % (lowest, highest))
+        return value
+    return number
+
+
+def make_parser() -> Any:
+    """The command line. argparse costs a router more than the rest of the start, so it is only
+    imported when there is something to parse."""
+    import argparse
+    parser = argparse.ArgumentParser(
+        prog='routerbench.py', formatter_class=argparse.RawDescriptionHelpFormatter, epilog=RUN_EPILOG,
+        description='What a router\'s processor can encrypt, and how far that number can be trusted.')
+    parser.add_argument('--version', action='version', version='routerbench ' + __version__)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument('--quiet', action='store_true', help='say nothing on stderr but errors')
+    for name, kind, text in (('device', str, 'the device\'s name, where it cannot be found out'),
+                             ('cpu', str, 'the processor\'s short name'), ('mhz', float, 'its nominal clock')):
+        common.add_argument('--' + name, type=kind, help=text)
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND')
+    _add_run(commands.add_parser('run', parents=[common], epilog=RUN_EPILOG, help='measure (the default)',
+                                 formatter_class=argparse.RawDescriptionHelpFormatter))
+    commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
+                        epilog='An example that works: routerbench.py info')
+    return parser
+
+
+def _add_run(run: Any) -> None:
+    names = [kind.name for kind in TESTS]
+    run.add_argument('tests', nargs='*', metavar='TEST', choices=names + [[]], default=[],
+                     help='what to measure: %s (default: all)' % ', '.join(names))
+    run.add_argument('--cipher', type=cipher_list, default=(), metavar='LIST', help='ciphers, as openvpn names them; `none` is one')
+    run.add_argument('--auth', type=auth_list, default=(), metavar='LIST', help='digests; every cipher is measured with each')
+    run.add_argument('--tun-mtu', type=whole(100, 65535), default=20000, metavar='N',
+                     help='longest packet asked of openvpn (default: the guide\'s 20000)')
+    run.add_argument('--engine', metavar='NAME', type=lambda text: words_list(text)[0], help='crypto engine for openvpn to use')
+    run.add_argument('--processes', type=whole(1, 256), default=1, metavar='N',
+                     help='openvpn processes at once; the line gives their sum')
+    run.add_argument('--quick', action='store_true', help='predict the result from shorter runs')
+    run.add_argument('--budget', type=parse_clock, default=1200.0, metavar='TIME',
+                     help='most time for the counted runs: 90, 90s, 20m, 1h (default: 20m)')
+    run.add_argument('--wait', type=parse_clock, default=30.0, metavar='TIME', help='longest wait for an idle machine (default: 30s)')
+    run.add_argument('--limit', type=parse_clock, metavar='TIME', help='end any single command after this long')
+
+
+def read_arguments(argv: Sequence[str]) -> Any:
+    """The parsed command line; `run` is what happens without a command. Leaves with status 2 on
+    wrong usage, as argparse does."""
+    known = ('run', 'info', '-h', '--help', '--version')
+    words = list(argv) if argv and argv[0] in known else ['run', *argv]
+    return make_parser().parse_args(words)
+
+
+def with_overrides(facts: Facts, arguments: Any) -> Facts:
+    """The facts as the user knows better."""
+    known = {name: getattr(arguments, name) for name in ('device', 'cpu', 'mhz') if getattr(arguments, name)}
+    if 'mhz' in known:
+        known['mhz_source'] = '--mhz'
+    return facts._replace(**{name: plain(value) if isinstance(value, str) else value for name, value in known.items()})
+
+
+def options_of(arguments: Any) -> Options:
+    """The measuring options."""
+    names = {'cipher': 'ciphers', 'auth': 'auths'}
+    given = {names.get(name, name): value for name, value in vars(arguments).items()}
+    return Options(**{name: given[name] for name in Options._fields if name in given})
+
+
+def print_line(line: Line) -> None:
+    """One line to stdout, at once: what was measured stays measured if the next test never ends."""
+    sys.stdout.write(line_json(line) + '\n')
+    sys.stdout.flush()
+
+
+def run_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`run`."""
+    machine = machine_of(host)
+    facts = with_overrides(machine.facts(), arguments)
+    context = Context(host, machine, options_of(arguments), terminal or Listener())
+    session = Session(context, facts, print_line)
+    if terminal:
+        terminal.headline('routerbench %s on %s' % (__version__, machine_title(facts)))
+    status = session.run(arguments.tests or [kind.name for kind in TESTS])
+    if terminal:
+        terminal.note('')
+        terminal.note(summary(facts, session.lines))
+    return status
+
+
+def test_states(context: Context) -> List[Dict[str, Any]]:
+    """For each test whether it can run here, with what, and else what it needs."""
+    states = []
+    for test in (kind(context) for kind in TESTS):
+        state: Dict[str, Any] = {'test': test.name, 'title': test.title, 'ready': True, 'with': None,
+                                 'reason': None, 'detail': None}
+        try:
+            state['with'] = test.ready()
+        except Unmeasurable as error:
+            state.update(ready=False, reason=error.reason, detail=error.detail)
+        states.append(state)
+    return states
+
+
+def notes_on(host: Host, facts: Facts) -> List[str]:
+    """What the user should know about this system before measuring on it."""
+    notes = []
+    if not clock_is_set(host):
+        notes.append('The clock is not set (%s): lines will have no time. Start NTP or set the date.' % stamp(host.now()))
+    in_memory = [place for place in memory_disks(host.output('mount')) if place in ('/tmp', '/var', '/var/log', '/var/tmp')]
+    if in_memory:
+        notes.append('%s %s in memory: what is kept there is lost at a reboot.' % (
+            ' and '.join(in_memory), 'is' if len(in_memory) == 1 else 'are'))
+    if facts.mixed_cores:
+        notes.append('There are cores of several kinds; `taskset` keeps a run on one of them.')
+    if facts.mhz is None:
+        notes.append('The processor\'s clock is stated nowhere; --mhz gives it.')
+    if facts.device is None:
+        notes.append('The device has no usable name here; --device gives it.')
+    return notes
+
+
+def info_text(facts: Facts, states: Sequence[Dict[str, Any]], notes: Sequence[str]) -> str:
+    """`info` for a person."""
+    rows = [('device', facts.device), ('cpu', facts.cpu),
+            ('clock', '%g MHz (%s)' % (facts.mhz, facts.mhz_source) if facts.mhz else None),
+            ('cores', facts.cores), ('architecture', '%s, %s-endian' % (facts.arch, facts.byte_order or 'unknown')),
+            ('system', facts.os), ('kernel', facts.kernel), ('AES instructions', facts.aes),
+            ('governor', facts.governor), ('memory', '%d MB' % facts.memory_mb if facts.memory_mb else None),
+            ('runs in', facts.virtual)]
+    lines = ['%-17s %s' % (name, 'not known' if value is None else value) for name, value in rows
+             if value is not None or name not in ('governor', 'runs in')]
+    lines.append('')
+    for state in states:
+        lines.append('%s: %s' % (state['test'], 'ready, with %s' % state['with'] if state['ready'] else state['detail']))
+    return '\n'.join(lines + [''] * bool(notes) + list(notes))
+
+
+def info_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`info`: one JSON object on stdout, the same for a person on stderr."""
+    machine = machine_of(host)
+    facts = with_overrides(machine.facts(), arguments)
+    states = test_states(Context(host, machine, Options(), Listener()))
+    notes = notes_on(host, facts)
+    report = {'schema': SCHEMA, 'agent': __version__, **facts._asdict(), 'tests': states, 'notes': notes}
+    sys.stdout.write(json.dumps(report, ensure_ascii=False, allow_nan=False) + '\n')
+    sys.stdout.flush()
+    if terminal:
+        terminal.note(info_text(facts, states, notes))
+    return EXIT_OK
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command line; the exit status. Ctrl-C, `kill` and a closed pipe end quietly here."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words == ['--version']:
+        print('routerbench ' + __version__)
+        return EXIT_OK
+    arguments = read_arguments(words)
+    host = LocalHost()
+    terminal = None if arguments.quiet else Terminal(sys.stderr, host.environment)
+    command = info_command if arguments.command == 'info' else run_command
+    try:
+        host.watch_signals()
+        return command(host, arguments, terminal)
+    except Interrupted:
+        if terminal:
+            terminal.note('Interrupted; the lines above are complete, nothing is left behind.')
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its exit
+        return EXIT_FAILED
+    except OSError as error:
+        sys.stderr.write('routerbench: %s\n' % plain(str(error)))
+        return EXIT_FAILED
+    finally:
+        if terminal:
+            terminal.end()
+        host.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
