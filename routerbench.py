@@ -229,7 +229,7 @@ class CpuInfo(NamedTuple):
     """/proc/cpuinfo: how many processors it lists, the first value of every key (lower case), and
     the different (implementer, part) pairs of ARM cores in their order."""
 
-    count: int
+    processors: int
     first: Dict[str, str]
     parts: Tuple[Tuple[str, str], ...] = ()
 
@@ -511,17 +511,18 @@ X86_NOISE = re.compile(r'\((?:R|TM|C)\)|@.*|\b\d{3,4} ?MHz\b|\bC?PU\b|\bprocesso
 
 
 def arm_label(info: CpuInfo) -> Optional[str]:
-    """`ARM Cortex-A53`; `ARM Cortex-A72 + Cortex-A53` where there are several kinds of core."""
+    """`ARM Cortex-A53`; `ARM Cortex-A53 + Cortex-A72` where there are several kinds of core."""
     model = info.first.get('model name', '')
     if model and not ANY_ARM.search(model):
         return plain(model.replace(',', ' '), 60)
-    names = []
+    cores: List[str] = []
     for implementer, part in info.parts:
-        prefix, cores = ARM_CORES.get(implementer.lower(), ('', {}))
-        core = cores.get(part.lower())
-        names.append('%s %s' % (prefix, core) if core else None)
-    known = [name for name in names if name]
-    return ' + '.join(known) if known and len(known) == len(names) else None
+        vendor, names = ARM_CORES.get(implementer.lower(), ('', {}))
+        core = names.get(part.lower())
+        if core is None:
+            return None
+        cores.append(core if cores else '%s %s' % (vendor, core))
+    return ' + '.join(cores) or None
 
 
 def mips_label(info: CpuInfo) -> Optional[str]:
@@ -623,14 +624,16 @@ def aes_instructions(info: CpuInfo) -> Optional[str]:
         return 'POWER'
     if 'Octeon' in first.get('cpu model', ''):
         return None
-    settled = ('flags', 'features', 'cpu model', 'isa')
-    return 'none' if any(first.get(key) for key in settled) or 'pvr' in first.get('revision', '') else None
+    arm = 'cpu implementer' in first and 'features' in first
+    settled = arm or any(first.get(key) for key in ('flags', 'cpu model', 'hart'))
+    return 'none' if settled or 'pvr' in first.get('revision', '') else None
 
 
 NO_DEVICE = re.compile(
-    r'^(?:default string|to be filled.*|not (?:specified|applicable|available)|unknown|none|n/?a|oem|o\.e\.m\.'
-    r'|system (?:manufacturer|product name|version)|product name|type1\w*|generic.*|.*\bgeneric|.*,generic|'
-    r'empty|undefined|x+|[\d.\s-]*|bochs|standard pc.*|.*dt based system|.*device tree\))$', re.I)
+    # what firmware, device trees and kernels say where nobody filled in a name; once or several times
+    r'^(?:(?:default string|to be filled.*|not (?:specified|applicable|available)|unknown|none|n/?a|oem|o\.e\.m\.'
+    r'|system (?:manufacturer|product name|version)|product name|type1\w*|.*\bgeneric\b.*|empty|undefined|x+|[\d.-]+'
+    r'|bochs|standard pc.*|.*dt based system|.*\(?device tree\)?|(?-i:[a-z0-9]+,\S*))\s*)+$', re.I)
 REFERENCE_BOARD = re.compile(
     r'reference|evaluation|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype|'
     r'^Qualcomm Technologies, Inc\. (?:IPQ|QCA|QCN|APQ)', re.I)
@@ -641,8 +644,8 @@ COMPANY_TAIL = re.compile(r',? (?:inc|corp(?:oration)?|co|ltd|llc|gmbh|b\.v|s\.a
 def device_name(text: str) -> Optional[str]:
     """The name of a device as it may stand in a table, or None for a placeholder, a reference
     board, a bare number, or a field that holds an address or a setting."""
-    name = plain(text)
-    if not re.search(r'[A-Za-z]', name) or NO_DEVICE.match(name) or REFERENCE_BOARD.search(name):
+    name = re.sub(r'(?<=\w),(?=\w)', ' ', plain(text)) if not NO_DEVICE.match(plain(text)) else ''
+    if not re.search(r'[A-Za-z]', name) or REFERENCE_BOARD.search(name):
         return None
     return None if PRIVATE.search(name) else name
 
@@ -1123,10 +1126,8 @@ BOARD_NAMES = {'UBNT_E100': 'Ubiquiti EdgeRouter (E100)', 'UBNT_E120': 'Ubiquiti
 CPU_DIR = '/sys/devices/system/cpu'
 DMI_DIR = '/sys/class/dmi/id'
 
-Known = Callable[[], Optional[str]]
 
-
-def first_known(probes: Iterable[Callable[[], Any]]) -> Any:
+def first_known(probes: Iterable[Callable[[], Optional[str]]]) -> Optional[str]:
     """The first answer that is one."""
     return next((answer for answer in (probe() for probe in probes) if answer), None)
 
@@ -1272,10 +1273,10 @@ class LinuxMachine(Machine):
 
     def mhz(self) -> Tuple[Optional[float], Optional[str]]:
         """/proc/cpuinfo, the clock settings, the device tree, the kernel log; never BogoMIPS."""
-        for probe, source in ((lambda: cpuinfo_mhz(self.info), '/proc/cpuinfo'),
-                              (self._sysfs_mhz, 'cpufreq'),
-                              (self._tree_mhz, 'device tree'),
-                              (lambda: log_mhz(self._log_text()), 'kernel log')):
+        probes: Tuple[Tuple[Callable[[], Optional[float]], str], ...] = (
+            (lambda: cpuinfo_mhz(self.info), '/proc/cpuinfo'), (self._sysfs_mhz, 'cpufreq'),
+            (self._tree_mhz, 'device tree'), (lambda: log_mhz(self._log_text()), 'kernel log'))
+        for probe, source in probes:
             found = probe()
             if found:
                 return found, source
@@ -1304,7 +1305,7 @@ class LinuxMachine(Machine):
     def cores(self) -> Optional[int]:
         """What the kernel has online, else what /proc/cpuinfo lists, else one if it says anything."""
         active = re.match(r'\d+', self.info.first.get('ncpus active', ''))
-        return (parse_cpu_list(self.host.text(CPU_DIR + '/online')) or self.info.count
+        return (parse_cpu_list(self.host.text(CPU_DIR + '/online')) or self.info.processors
                 or (int(active.group()) if active else 1 if self.info.first else None))
 
     def byte_order(self) -> Optional[str]:
@@ -1461,11 +1462,11 @@ class FreeBsdMachine(Machine):
 
     def virtual(self) -> Optional[str]:
         """kern.vm_guest, the firmware, the boot messages."""
-        guest = self.control.get('kern.vm_guest', 'none')
-        if guest not in ('', 'none'):
-            return {'hv': 'hyper-v'}.get(guest, guest)
-        return hypervisor(*(self.firmware.get('smbios.system.' + key, '') for key in ('maker', 'product'))) \
-            or ('xen' if 'XEN: Hypervisor' in self.boot else None)
+        guest = self.control.get('kern.vm_guest', '')
+        named = {'hv': 'hyper-v', 'none': '', 'generic': ''}.get(guest, guest)
+        texts = (self.firmware.get('smbios.system.' + key, '') for key in ('maker', 'product'))
+        booted = 'xen' if 'XEN: Hypervisor' in self.boot else None
+        return named or hypervisor(*texts) or booted or ('hypervisor' if guest == 'generic' else None)
 
     def memory_mb(self) -> Optional[int]:
         """hw.physmem."""
@@ -1677,7 +1678,7 @@ def prediction_error(samples: Sequence[Sample], longest: int) -> float:
         return 100.0
     moves = [predict([s._replace(seconds=s.seconds * (1.01 if i == k else 1)) for i, s in enumerate(samples)])
              / middle - 1 for k in range(len(samples))]
-    return 100 * 2 * noise(samples) / 0.01 * sum(move * move for move in moves) ** 0.5
+    return 100 * 2 * noise(samples) / 0.01 * float(sum(move * move for move in moves) ** 0.5)
 
 
 # --- tests --------------------------------------------------------------------------------------
@@ -1839,7 +1840,7 @@ class OpenvpnTest(Test):
         super().__init__(context)
         self.options = context.options
         self.build = Build('OpenVPN', None, False)
-        self.secret: Tuple[str, ...] = ()
+        self.key = ''
         self.genkey = ''
         self.lengths: Dict[int, int] = {}
         self.later = 0.0  # seconds that the measurements after the present one will take
@@ -1876,18 +1877,16 @@ class OpenvpnTest(Test):
     def _limit(self, expected: float) -> float:
         return self.options.limit or max(PROBE_SECONDS, 20 * expected)
 
-    def command(self, combination: Combination, mtu: int, verb: int = 0) -> Tuple[str, ...]:
+    def command(self, combination: Combination, mtu: int, key: str, verb: int = 0) -> Tuple[str, ...]:
         """The command line, in the order of the guide's."""
+        secret = ('--secret', key) if key else ()
         engine = ('--engine', self.options.engine) if self.options.engine else ()
-        return ('openvpn', '--test-crypto', *self.secret, '--verb', str(verb), '--tun-mtu', str(mtu),
+        return ('openvpn', '--test-crypto', *secret, '--verb', str(verb), '--tun-mtu', str(mtu),
                 *combination.words(), *engine)
 
     def method(self, combination: Combination) -> str:
         """The command as one could type it."""
-        secret = ('--secret', '/tmp/secret') if self.secret else ()
-        words = ' '.join(word if word != self.secret[-1:] else '/tmp/secret' for word in self.command(
-            combination, self.options.tun_mtu) if word not in self.secret)
-        words = words.replace('--test-crypto', ' '.join(('--test-crypto',) + secret))
+        words = ' '.join(self.command(combination, self.options.tun_mtu, '/tmp/secret' if self.key else ''))
         if self.options.processes > 1:
             words = "sh -c 'for i in $(seq %d); do %s & done; wait'" % (self.options.processes, words)
         return (self.genkey + '; ' if self.genkey else '') + 'time ' + words
@@ -1921,7 +1920,7 @@ class OpenvpnTest(Test):
         for words in (('secret',), ('--secret',)):
             ran = self.host.run('openvpn', '--genkey', *words, path, limit=self._limit(0))
             if ran.status == 0 and self.host.text(path):
-                self.secret = ('--secret', path)
+                self.key = path
                 self.genkey = 'openvpn --genkey %s /tmp/secret' % words[0]
                 return
         self._refuse(ran._replace(status=ran.status or 1), Combination('none', 'none'), 0)
@@ -1930,9 +1929,9 @@ class OpenvpnTest(Test):
         """The longest packet of a run with this --tun-mtu, by the binary's own log. At verb 1, so
         it is never timed. Raises Unmeasurable."""
         def run() -> Ran:
-            return self.host.run(*self.command(combination, mtu, 1), limit=self._limit(0))
+            return self.host.run(*self.command(combination, mtu, self.key, 1), limit=self._limit(0))
         ran = run()
-        if ran.status == 1 and NEEDS_KEY in ran.out and not self.secret:
+        if ran.status == 1 and NEEDS_KEY in ran.out and not self.key:
             self._make_key()
             ran = run()
         no_engine = self.options.engine and openvpn_refusal(ran.out) == 'engine-unavailable'
@@ -1957,7 +1956,7 @@ class OpenvpnTest(Test):
     def time(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
         """One timed run (of all processes together) and the sum of what they used."""
         longest = self.longest(combination, mtu)
-        command = self.command(combination, mtu)
+        command = self.command(combination, mtu, self.key)
         started = self.host.clock()
         rans = self.host.run_all([command] * self.options.processes, self._limit(expected), tick)
         seconds = rans[0].seconds if len(rans) == 1 else self.host.clock() - started
@@ -2423,10 +2422,9 @@ def read_arguments(argv: Sequence[str]) -> Any:
 
 def with_overrides(facts: Facts, arguments: Any) -> Facts:
     """The facts as the user knows better."""
-    known = {name: getattr(arguments, name) for name in ('device', 'cpu', 'mhz') if getattr(arguments, name)}
-    if 'mhz' in known:
-        known['mhz_source'] = '--mhz'
-    return facts._replace(**{name: plain(value) if isinstance(value, str) else value for name, value in known.items()})
+    if arguments.mhz:
+        facts = facts._replace(mhz=arguments.mhz, mhz_source='--mhz')
+    return facts._replace(device=plain(arguments.device or '') or facts.device, cpu=plain(arguments.cpu or '') or facts.cpu)
 
 
 def options_of(arguments: Any) -> Options:
