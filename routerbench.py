@@ -189,7 +189,7 @@ FIELDS: Dict[str, str] = {
 
 class Ran(NamedTuple):
     """A command that has ended. `status` is its exit status, 128 + N if signal N ended it, 126 and
-    127 as in a shell if it could not be started. Output is kept up to a few kB at each end."""
+    127 as in a shell if it could not be started. Of long output, the first and last are kept."""
 
     argv: Tuple[str, ...]
     status: int
@@ -783,7 +783,7 @@ def telling_line(text: str) -> str:
 
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
-KEPT_HEAD, KEPT_TAIL = 4096, 8192  # bytes of a tool's output that are kept
+KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
 PROGRESS_SECONDS = 1.0
 Tick = Callable[[float], None]
 
@@ -917,18 +917,18 @@ class Job:
             self.process.returncode = self.status  # so that Popen doesn't wait for it as well
 
     def end(self) -> None:
-        """Kill it with all that it started if it still runs, reap it, close its streams."""
+        """Kill what is left of it and of all that it started, reap it, close its streams."""
         if self.error:
             return
-        for _ in range(200):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except OSError:
+            pass  # nothing was left
+        for _ in range(200):  # a process that the kernel holds may never go: two seconds, then without it
             if self.usage is not None:
                 break
-            try:
-                os.killpg(self.process.pid, signal.SIGKILL)
-            except OSError:
-                pass
-            time.sleep(0.01)
             self.reap()
+            time.sleep(0.01)
         for stream in (self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()
@@ -956,7 +956,7 @@ class LocalHost(Host):
         self.environment['PATH'] = ':'.join([d for d in path if d] + [d for d in SYSTEM_PATH if d not in path])
         self.environment['LC_ALL'] = 'C'
         self.private: Optional[str] = None
-        self.signalled = False
+        self.signalled = self.watching = False
         self.wake, self._waker = os.pipe()
         for end in (self.wake, self._waker):
             os.set_blocking(end, False)
@@ -967,6 +967,7 @@ class LocalHost(Host):
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a shell's background job
                 signal.signal(number, self._mark)
         signal.set_wakeup_fd(self._waker)
+        self.watching = True
 
     def _mark(self, _number: int, _frame: Any) -> None:
         self.signalled = True
@@ -1104,6 +1105,9 @@ class LocalHost(Host):
 
     def close(self) -> None:
         """See Host."""
+        if self.watching:
+            signal.set_wakeup_fd(-1)
+            self.watching = False
         if self.private is not None:
             self._remove(self.private)
             self.private = None
@@ -1650,7 +1654,8 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     runs = int(budget / seconds)
     if runs >= 2 or full <= MANY_RUNS_SECONDS:
         return Plan(seconds, max(runs, 1), max(runs, 1))
-    small = [SMALLEST_MTU, mtu // 8, SMALLEST_MTU, mtu // 8, SMALLEST_MTU]
+    eighth = max(mtu // 8, SMALLEST_MTU)
+    small = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
     left = budget - sum(run_seconds(cost, longest(size)) for size in small)
     largest = mtu
     while largest > mtu // 4 and run_seconds(cost, longest(largest)) > left:
@@ -1739,6 +1744,7 @@ PROBED_MTU = 2000  # above the floor of 1600 that openvpn 2.6 and later put unde
 COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
 REAL_PACKET = 1420  # bytes that a tunnel over Ethernet carries in a packet
 PROBE_SECONDS = 60.0
+WARM_UP_BELOW = 5.0  # seconds; in longer runs the time a governor needs to raise the clock is lost
 LEAST_MEMORY_KB = 8192  # what openvpn takes on x86-64 with OpenSSL 3
 ALGORITHMS = (('aes-128', 'AES128'), ('aes-192', 'AES192'), ('aes-256', 'AES256'), ('chacha20', 'CHACHA20'),
               ('bf-', 'BLOWFISH'), ('des-ede3', '3DES'), ('camellia-128', 'CAMELLIA128'),
@@ -1953,7 +1959,7 @@ class OpenvpnTest(Test):
             return self._probe(combination, mtu)
         return self.longest(combination, PROBED_MTU) + mtu - PROBED_MTU
 
-    def time(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
+    def timed(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
         """One timed run (of all processes together) and the sum of what they used."""
         longest = self.longest(combination, mtu)
         command = self.command(combination, mtu, self.key)
@@ -1988,8 +1994,8 @@ class OpenvpnTest(Test):
         self._announce(len(prepared), plans)
         idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         floor: Optional[Timing] = None
-        for one, plan in zip(queue, plans):
-            self.later = sum(self._plan_seconds(p) for p in plans[plans.index(plan) + 1:])
+        for i, (one, plan) in enumerate(zip(queue, plans)):
+            self.later = sum(self._plan_seconds(later) for later in plans[i + 1:])
             try:
                 timing = self._series(one, plan)
             except Unmeasurable as error:
@@ -2005,10 +2011,10 @@ class OpenvpnTest(Test):
         cost per byte from a larger one where that is quick. Raises Unmeasurable."""
         self.context.listener.progress('looking at %s' % combination.title(), 0)
         self._probe(combination, SMALLEST_MTU)
-        small, _ = self.time(combination, SMALLEST_MTU, 0)
+        small, _ = self.timed(combination, SMALLEST_MTU, 0)
         start, byte = 0.0, small.seconds / total_bytes(small.longest)
         if small.seconds < 2:
-            large, _ = self.time(combination, COST_MTUS[2 if small.seconds < 0.5 else 1], small.seconds)
+            large, _ = self.timed(combination, COST_MTUS[2 if small.seconds < 0.5 else 1], small.seconds)
             byte = max((large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest)), 1e-12)
             start = max(small.seconds - byte * total_bytes(small.longest), 0.0)
         cost = Cost(start, 0.0, byte)
@@ -2044,10 +2050,14 @@ class OpenvpnTest(Test):
         seconds = sum(self._plan_seconds(plan) for plan in plans)
         most = sum(plan.seconds * max(plan.most, plan.least) * 1.125 for plan in plans)
         text = '%d measurement%s, about %s' % (count, '' if count == 1 else 's', spoken(seconds))
+        if seconds > 120 and not self.options.quick:
+            text += ' (--quick takes about an eighth of that)'
         self.context.listener.note(text + (', at most %s if the runs lie apart' % spoken(most) if most > 1.5 * seconds else ''))
 
     def _series(self, one: Prepared, plan: Plan) -> Timing:
         """Run the plan: rounds of one full run, with the small sizes spread among them."""
+        if plan.seconds < WARM_UP_BELOW:
+            self.timed(one.combination, COST_MTUS[-1], plan.seconds)
         watch = Watch(self.context.machine)
         samples: List[Sample] = []
         rans: List[Ran] = []
@@ -2059,7 +2069,7 @@ class OpenvpnTest(Test):
                 watch.sample()
                 self._progress(one, began + expected)
             self._progress(one, began + expected)
-            sample, ran = self.time(one.combination, mtu, plan.seconds, tick)
+            sample, ran = self.timed(one.combination, mtu, plan.seconds, tick)
             samples.append(sample)
             rans.append(ran)
             return sample.seconds
@@ -2115,7 +2125,7 @@ class OpenvpnTest(Test):
     def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
         options, watched = self.options, timing.watched
         net = timing.seconds - floor.seconds if floor and floor is not timing else 0.0
-        cost = fit_cost([s for s in timing.samples if options.quick or s.longest < longest or longest < 3000])
+        cost = fit_cost(self._cost_samples(timing.samples))
         real = packet_mbit_s(cost, REAL_PACKET) if cost else None
         extra: Dict[str, Any] = {
             'tun_mtu': options.tun_mtu, 'packets': longest,
@@ -2136,6 +2146,12 @@ class OpenvpnTest(Test):
         return extra
 
     @staticmethod
+    def _cost_samples(samples: Sequence[Sample]) -> Sequence[Sample]:
+        """The runs that tell the cost of real packets: of three lengths as short as there are."""
+        shortest = sorted({sample.longest for sample in samples})[:3]
+        return [sample for sample in samples if sample.longest in shortest]
+
+    @staticmethod
     def _quick_extra(timing: Timing, longest: int) -> Dict[str, Any]:
         error = (100 * 2 * noise(timing.samples) / len(timing.runs) ** 0.5 if timing.runs
                  else prediction_error(timing.samples, longest))
@@ -2145,6 +2161,7 @@ class OpenvpnTest(Test):
         watched, machine = timing.watched, self.context.machine
         used = timing.user + timing.system
         highest = machine.highest_clock()
+        processors = min(self.options.processes, machine.cores() or 1)
         seen = {
             'estimated': self.options.quick,
             'single-run': plan.least == 1 and not self.options.quick,
@@ -2152,7 +2169,7 @@ class OpenvpnTest(Test):
             'short-run': timing.seconds < 1,
             'not-idle': not idle,
             'disturbed': watched.others is not None and watched.others > IDLE_SHARE,
-            'cpu-starved': used < 0.9 * timing.seconds * min(self.options.processes, 1) and timing.system <= timing.user,
+            'cpu-starved': used < 0.9 * timing.seconds * processors and timing.system <= timing.user,
             'system-heavy': timing.system > timing.user,
             'low-clock': bool(highest and watched.clocks and max(watched.clocks) < 0.95 * highest),
             'clock-varied': bool(watched.clocks) and min(watched.clocks) < 0.95 * max(watched.clocks),
@@ -2346,10 +2363,10 @@ warnings. Everything for people goes to stderr.
 
 
 def words_list(text: str) -> Tuple[str, ...]:
-    """`a,b c` as ('a', 'b', 'c'); only letters, digits, `-`, `_` and `.` can name a cipher or digest."""
+    """`a,b c` as ('a', 'b', 'c'). ValueError for what cannot name a cipher, a digest or an engine."""
     words = tuple(word for word in re.split(r'[,\s]+', text) if word)
-    if not words or not all(re.match(r'[A-Za-z0-9][\w.-]*$', word) for word in words):
-        raise ValueError('not a list of names: %s' % plain(text, 40))
+    if not words or not all(re.match(r'[A-Za-z0-9][A-Za-z0-9_.-]*$', word) for word in words):
+        raise ValueError('names separated by commas are wanted, not `%s`' % plain(text, 40))
     return words
 
 
@@ -2363,14 +2380,44 @@ def auth_list(text: str) -> Tuple[str, ...]:
     return tuple('none' if word.lower() == 'none' else word.upper() for word in words_list(text))
 
 
+def engine_name(text: str) -> str:
+    """One name."""
+    return words_list(text)[0]
+
+
+def test_name(text: str) -> str:
+    """The name of a test."""
+    names = [kind.name for kind in TESTS]
+    if text not in names:
+        raise ValueError('there is no test or command `%s`; the tests are: %s' % (plain(text, 40), ', '.join(names)))
+    return text
+
+
 def whole(lowest: int, highest: int) -> Callable[[str], int]:
     """A reader for whole numbers within bounds."""
     def number(text: str) -> int:
-        value = int(text)
-        if not lowest <= value <= highest:
-            raise ValueError('outside %d..%d' % (lowest, highest))
-        return value
+        if not re.match(r'\d{1,9}$', text) or not lowest <= int(text) <= highest:
+            raise ValueError('a whole number from %d to %d is wanted, not `%s`' % (lowest, highest, plain(text, 40)))
+        return int(text)
     return number
+
+
+def clock_mhz(text: str) -> float:
+    """MHz of a processor."""
+    if not re.match(r'\d{1,5}(\.\d+)?$', text) or not float(text):
+        raise ValueError('a clock in MHz is wanted, as in 680, not `%s`' % plain(text, 40))
+    return float(text)
+
+
+def reader(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """For argparse, which only prints the words of its own kind of error."""
+    def read(text: str) -> Any:
+        from argparse import ArgumentTypeError
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise ArgumentTypeError(str(error)) from error
+    return read
 
 
 def make_parser() -> Any:
@@ -2383,9 +2430,9 @@ def make_parser() -> Any:
     parser.add_argument('--version', action='version', version='routerbench ' + __version__)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument('--quiet', action='store_true', help='say nothing on stderr but errors')
-    for name, kind, text in (('device', str, 'the device\'s name, where it cannot be found out'),
-                             ('cpu', str, 'the processor\'s short name'), ('mhz', float, 'its nominal clock')):
-        common.add_argument('--' + name, type=kind, help=text)
+    common.add_argument('--device', metavar='NAME', help='the device\'s name, where it cannot be found out')
+    common.add_argument('--cpu', metavar='NAME', help='the processor\'s short name, likewise')
+    common.add_argument('--mhz', metavar='MHZ', type=reader(clock_mhz), help='its nominal clock, likewise')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
     _add_run(commands.add_parser('run', parents=[common], epilog=RUN_EPILOG, help='measure (the default)',
                                  formatter_class=argparse.RawDescriptionHelpFormatter))
@@ -2395,21 +2442,19 @@ def make_parser() -> Any:
 
 
 def _add_run(run: Any) -> None:
-    names = [kind.name for kind in TESTS]
-    run.add_argument('tests', nargs='*', metavar='TEST', choices=names + [[]], default=[],
-                     help='what to measure: %s (default: all)' % ', '.join(names))
-    run.add_argument('--cipher', type=cipher_list, default=(), metavar='LIST', help='ciphers, as openvpn names them; `none` is one')
-    run.add_argument('--auth', type=auth_list, default=(), metavar='LIST', help='digests; every cipher is measured with each')
-    run.add_argument('--tun-mtu', type=whole(100, 65535), default=20000, metavar='N',
-                     help='longest packet asked of openvpn (default: the guide\'s 20000)')
-    run.add_argument('--engine', metavar='NAME', type=lambda text: words_list(text)[0], help='crypto engine for openvpn to use')
-    run.add_argument('--processes', type=whole(1, 256), default=1, metavar='N',
-                     help='openvpn processes at once; the line gives their sum')
+    def add(name: str, parse: Callable[[str], Any], text: str, default: Any = None, metavar: str = 'N') -> None:
+        run.add_argument('--' + name, type=reader(parse), default=default, metavar=metavar, help=text)
+    run.add_argument('tests', nargs='*', metavar='TEST', type=reader(test_name),
+                     help='what to measure: %s (default: all)' % ', '.join(kind.name for kind in TESTS))
     run.add_argument('--quick', action='store_true', help='predict the result from shorter runs')
-    run.add_argument('--budget', type=parse_clock, default=1200.0, metavar='TIME',
-                     help='most time for the counted runs: 90, 90s, 20m, 1h (default: 20m)')
-    run.add_argument('--wait', type=parse_clock, default=30.0, metavar='TIME', help='longest wait for an idle machine (default: 30s)')
-    run.add_argument('--limit', type=parse_clock, metavar='TIME', help='end any single command after this long')
+    add('cipher', cipher_list, 'ciphers as openvpn names them; `none` is one', (), 'LIST')
+    add('auth', auth_list, 'digests; every cipher that needs one is measured with each', (), 'LIST')
+    add('tun-mtu', whole(SMALLEST_MTU, 65535), 'longest packet asked of openvpn (default: the guide\'s 20000)', 20000)
+    add('engine', engine_name, 'crypto engine that openvpn is to use', metavar='NAME')
+    add('processes', whole(1, 256), 'openvpn processes at once; the line gives their sum', 1)
+    add('budget', parse_clock, 'most time for the counted runs: 90, 90s, 20m, 1h (default: 20m)', 1200.0, 'TIME')
+    add('wait', parse_clock, 'longest wait for an idle machine (default: 30s)', 30.0, 'TIME')
+    add('limit', parse_clock, 'end any single command after this long', metavar='TIME')
 
 
 def read_arguments(argv: Sequence[str]) -> Any:
@@ -2436,8 +2481,13 @@ def options_of(arguments: Any) -> Options:
 
 def print_line(line: Line) -> None:
     """One line to stdout, at once: what was measured stays measured if the next test never ends."""
-    sys.stdout.write(line_json(line) + '\n')
-    sys.stdout.flush()
+    print_text(line_json(line))
+
+
+def print_text(text: str) -> None:
+    """A line of stdout, in UTF-8 whatever the locale."""
+    sys.stdout.buffer.write(text.encode('utf-8', 'replace') + b'\n')
+    sys.stdout.buffer.flush()
 
 
 def run_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
@@ -2510,8 +2560,7 @@ def info_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) 
     states = test_states(Context(host, machine, Options(), Listener()))
     notes = notes_on(host, facts)
     report = {'schema': SCHEMA, 'agent': __version__, **facts._asdict(), 'tests': states, 'notes': notes}
-    sys.stdout.write(json.dumps(report, ensure_ascii=False, allow_nan=False) + '\n')
-    sys.stdout.flush()
+    print_text(json.dumps(report, ensure_ascii=False, allow_nan=False))
     if terminal:
         terminal.note(info_text(facts, states, notes))
     return EXIT_OK
