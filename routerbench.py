@@ -1555,7 +1555,7 @@ IDLE_SHARE = 0.10  # of one processor
 FULL_SECONDS = 5.0  # of counted runs at least, so that a fast machine's noise averages out
 MANY_RUNS_SECONDS = 20.0  # five runs rather than three as long as they fit into this
 SMALLEST_MTU = 100  # bytes, the smallest that every openvpn takes
-QUICK_SHARE, QUICK_SHARE_LONG = 1 / 2.5, 1 / 8.8  # of the full method's time, below and above 20 s
+QUICK_SHARE, QUICK_SHARE_LONG = 1 / 2.5, 1 / 8.4  # of the full method's time, below and above 20 s
 
 
 class Listener:
@@ -1643,14 +1643,16 @@ def full_plan(seconds: float, share: float) -> Plan:
     return Plan(seconds, runs, max(runs, min(2 * runs, int(share / seconds / 1.125))) if runs > 1 else 1)
 
 
-def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float) -> Plan:
-    """The same runs, only fewer, where two of them fit into --quick's share; else runs of smaller
-    sizes from which the cost model predicts the full one. Its error grows with the noise of the
-    largest size and the distance to it, so that one gets all the time there is, and the small ones
-    just enough to tell start-up and the cost per packet apart."""
+def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float, taken: float = 0.0) -> Plan:
+    """The same runs, only fewer, where two of them fit into --quick's share of the full method's
+    time, of which `taken` s went into the preparation; else runs of smaller sizes from which the
+    cost model predicts the full one. Its error grows with the noise of the largest size and the
+    distance to it, so that one gets all the time there is, and the small ones just enough to tell
+    start-up and the cost per packet apart."""
     seconds = run_seconds(cost, longest(mtu))
     full = full_seconds(seconds)
-    budget = min(full * (QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG), share)
+    part = QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG
+    budget = min((full + taken) * part - taken, share)
     runs = int(budget / seconds)
     if runs >= 2 or full <= MANY_RUNS_SECONDS:
         return Plan(seconds, max(runs, 1), max(runs, 1))
@@ -1801,11 +1803,13 @@ class Combination(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A combination that works here: a rough cost and what one full run will take by it."""
+    """A combination that works here: a rough cost, what one full run will take by it, and how long
+    it took to find that out."""
 
     combination: Combination
     cost: Cost
     seconds: float
+    taken: float
 
 
 class Timing(NamedTuple):
@@ -2010,15 +2014,17 @@ class OpenvpnTest(Test):
         """See whether it works, and roughly what it costs: start-up from the smallest run, the
         cost per byte from a larger one where that is quick. Raises Unmeasurable."""
         self.context.listener.progress('looking at %s' % combination.title(), 0)
+        began = self.host.clock()
         self._probe(combination, SMALLEST_MTU)
         small, _ = self.timed(combination, SMALLEST_MTU, 0)
         start, byte = 0.0, small.seconds / total_bytes(small.longest)
         if small.seconds < 2:
-            large, _ = self.timed(combination, COST_MTUS[2 if small.seconds < 0.5 else 1], small.seconds)
+            large, _ = self.timed(combination, COST_MTUS[2 if small.seconds < 0.1 else 1], small.seconds)
             byte = max((large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest)), 1e-12)
             start = max(small.seconds - byte * total_bytes(small.longest), 0.0)
         cost = Cost(start, 0.0, byte)
-        return Prepared(combination, cost, run_seconds(cost, self.longest(combination, self.options.tun_mtu)))
+        seconds = run_seconds(cost, self.longest(combination, self.options.tun_mtu))
+        return Prepared(combination, cost, seconds, self.host.clock() - began)
 
     def _prepare_baseline(self, prepared: List[Prepared]) -> Optional[Prepared]:
         """What the test does besides encrypting: the same with no cipher and no digest."""
@@ -2037,7 +2043,7 @@ class OpenvpnTest(Test):
             if self.options.quick:
                 def longest(mtu: int, combination: Combination = one.combination) -> int:
                     return self.longest(combination, mtu)
-                plans.append(quick_plan(one.cost, longest, self.options.tun_mtu, share))
+                plans.append(quick_plan(one.cost, longest, self.options.tun_mtu, share, one.taken))
             else:
                 plans.append(full_plan(one.seconds, share))
         return plans

@@ -125,3 +125,98 @@ AGENT = os.path.join(os.path.dirname(HERE), 'routerbench.py')
 def agent(*arguments):
     """argv that runs the agent as a user would."""
     return [sys.executable, AGENT, *arguments]
+
+
+class FakeOpenvpn:
+    """Answers like a real openvpn: the spelling, the messages, the exit statuses and the packet
+    bound of versions 2.3 to 2.7, as runs of the real ones showed them. A run takes start +
+    packet * N + byte * N(N+1)/2 seconds, times `noise()`."""
+
+    TITLES = {
+        '2.3': 'OpenVPN 2.3.18 mips-openwrt-linux-gnu [SSL (OpenSSL)] [LZO] [EPOLL] [MH] [IPv6]\n'
+               'library versions: OpenSSL 1.0.2u  20 Dec 2019, LZO 2.10\n',
+        '2.4m': 'OpenVPN 2.4.12 mips-openwrt-linux-gnu [SSL (mbed TLS)] [LZ4] [EPOLL] [MH/PKTINFO] [AEAD]\n'
+                'library versions: mbed TLS 2.16.12, LZO 2.10\n',
+        '2.5': 'OpenVPN 2.5.1 x86_64-pc-linux-gnu [SSL (OpenSSL)] [LZO] [LZ4] [EPOLL] [PKCS11] [MH/PKTINFO] [AEAD]\n'
+               'library versions: OpenSSL 1.1.1w  11 Sep 2023, LZO 2.10\n',
+        '2.6': 'OpenVPN 2.6.14 x86_64-pc-linux-gnu [SSL (OpenSSL)] [LZO] [LZ4] [EPOLL] [MH/PKTINFO] [AEAD] [DCO]\n'
+               'library versions: OpenSSL 3.0.19 27 Jan 2026, LZO 2.10\nDCO version: N/A\n',
+        '2.6w': 'OpenVPN 2.6.14 aarch64-openwrt-linux-gnu [SSL (OpenSSL)] [LZ4] [EPOLL] [MH/PKTINFO] [AEAD]\n'
+                'library versions: wolfSSL 5.7.2, LZO 2.10\n',
+        '2.7': 'OpenVPN 2.7.0 [git:HEAD/ee1577744fb09af7+] x86_64-pc-linux-gnu [SSL (OpenSSL)] [LZ4] [AEAD] [DCO]\n'
+               'library versions: OpenSSL 3.6.1 27 Jan 2026, LZO 2.10\n',
+    }
+    STAMP = '2026-01-02 03:04:05 '
+
+    def __init__(self, version='2.6', costs=None, noise=lambda: 1.0, ciphers=None):
+        self.version, self.costs, self.noise = version, costs or {}, noise
+        self.ciphers = ciphers or {'AES-128-CBC', 'AES-256-CBC', 'AES-128-GCM', 'AES-256-GCM', 'CHACHA20-POLY1305',
+                                   'AES-256-CTR', 'none'}
+        self.timed = []
+
+    def __call__(self, argv):
+        words = argv[1:]
+        if words == ('--version',):
+            return rb.Ran(argv, 1 if self.version[:3] < '2.5' else 0, self.TITLES[self.version])
+        if words[0] == '--genkey':
+            old = words[1] == '--secret'
+            return rb.Ran(argv, 0) if old or self.version >= '2.5' else self._fail(
+                argv, 'Options error: Unrecognized option or missing or extra parameter(s) in [CMD-LINE]:1: genkey (2.4.9)')
+        return self._test_crypto(argv, dict(zip(words[1::2], words[2::2])))
+
+    def _fail(self, argv, *lines):
+        return rb.Ran(argv, 1, ''.join(self.STAMP + line + '\n' for line in lines) + 'Use --help for more information.\n',
+                      seconds=0.006)
+
+    def _test_crypto(self, argv, given):
+        if '--secret' not in given and self.version < '2.7':
+            return self._fail(argv, 'Options error: You must define key file (--secret)')
+        cipher, auth = given['--cipher'], given.get('--auth', 'SHA1')
+        known = {name.upper() for name in self.ciphers} if self.version != '2.4m' else self.ciphers
+        if (cipher if self.version == '2.4m' else cipher.upper()) not in known:
+            return self._fail(argv, 'Cipher %s not supported' % cipher, 'Exiting due to fatal error')
+        modes = ('CBC',) if self.version == '2.3' else ('CBC', 'GCM', 'POLY1305')
+        if cipher != 'none' and not cipher.endswith(modes):
+            return self._fail(argv, "Cipher '%s' mode not supported" % cipher, 'Exiting due to fatal error')
+        if auth not in ('none', 'SHA1', 'SHA256'):
+            return self._fail(argv, "Message hash algorithm '%s' not found" % auth, 'Exiting due to fatal error')
+        if given.get('--engine') and self.version[:3] == '2.5':
+            return self._fail(argv, "OpenSSL error: cannot load engine '%s'" % given['--engine'])
+        return self._run(argv, given, cipher, auth)
+
+    def _run(self, argv, given, cipher, auth):
+        longest = int(given['--tun-mtu'])
+        if self.version >= '2.6':
+            longest = max(longest, 1600) + 168
+        out = ''
+        if '--secret' in given and self.version >= '2.6':
+            out += self.STAMP + 'DEPRECATED OPTION: The option --secret is deprecated.\n'
+        if int(given['--verb']) >= 1:
+            if given.get('--engine'):
+                out += self.STAMP + 'Note: OpenSSL hardware crypto engine functionality is not available\n'
+            out += ''.join('%sTESTING ENCRYPT/DECRYPT of packet length=%d\n' % (self.STAMP, n) for n in (1, 2, longest))
+        else:
+            self.timed.append((cipher, auth, longest))
+        start, packet, byte = self.costs.get(cipher, (0.01, 2e-6, 1e-9))
+        seconds = (start + packet * longest + byte * longest * (longest + 1) / 2) * self.noise()
+        return rb.Ran(argv, 0, out, seconds=seconds, user=0.99 * seconds, system=0.005 * seconds)
+
+
+def openvpn_host(openvpn, files=None, **answers):
+    """A small Linux router with that openvpn; its key file exists once it was made."""
+    base = {'/tmp/private/key': 'a key', '/proc/cpuinfo': 'system type : Example\ncpu model : MIPS 24Kc V7.4\nprocessor : 0\n'}
+    base.update(files or {})
+    return FakeHost(files=base, answers=dict({'openvpn': openvpn, 'uname': 'Linux 5.15.150 mips\n'}, **answers))
+
+
+def context_of(host, listener=None, **options):
+    """What a test works with, on that host."""
+    return rb.Context(host, rb.machine_of(host), rb.Options(**options), listener or rb.Listener())
+
+
+def lines_of(host, listener=None, **options):
+    """(exit status, lines) of a session on that host."""
+    context = context_of(host, listener, **options)
+    lines = []
+    session = rb.Session(context, context.machine.facts(), lines.append)
+    return session.run(['openvpn']), lines

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# Sourced by the other scripts: where the lab lives, and one user at a time for what must not be
+# done twice at once.
+set -euo pipefail
+
+LAB=${ROUTERBENCH_LAB:-${TMPDIR:-/tmp}/routerbench-lab}
+
+die() {
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+[ "$(id -u)" = 0 ] || die 'needs root'
+command -v apt-get >/dev/null || die 'needs a Debian-like system with apt'
+mkdir -p "$LAB"
+[ -O "$LAB" ] || die "$LAB belongs to somebody else"
+LAB=$(cd "$LAB" && pwd -P)
+
+# alone NAME: wait until no other script holds NAME, then hold it until this script ends.
+alone() {
+	exec 9>"$LAB/$1.lock"
+	flock 9
+}
+
+# The mirror that apt uses on this machine; nothing on a system that is not Debian itself, where
+# mmdebstrap knows one.
+mirror() {
+	if [ -n "${ROUTERBENCH_LAB_MIRROR:-}" ]; then
+		echo "$ROUTERBENCH_LAB_MIRROR"
+	else
+		# shellcheck disable=SC2016  # apt's own variable
+		apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
+			awk '!/-security/ { print; exit }'
+	fi
+}

@@ -1,0 +1,34 @@
+#!/bin/bash
+# make-root.sh SUITE-ARCH: unpack a Debian root, for example bullseye-amd64 or bookworm-mipsel, and
+# print its path. No maintainer script runs, so any architecture can be unpacked anywhere.
+. "$(dirname "$0")/common.sh"
+name=${1:?usage: make-root.sh SUITE-ARCH}
+[[ $name =~ ^[a-z]+-[a-z0-9]+$ ]] || die "not a SUITE-ARCH: $name"
+root=$LAB/roots/$name
+packages=base-files,coreutils,grep,sed,dash,busybox,python3,openvpn
+
+# A root is made under another name and renamed when it is whole: what is there is always whole.
+mkdir -p "$LAB/roots"
+alone "$name"
+if [ ! -d "$root" ]; then
+	new=$LAB/roots/.$name
+	rm -rf "$new"
+	args=(--quiet --variant=extract --architectures="${name##*-}" --include="$packages"
+		--keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+		--aptopt='Acquire::Languages "none"'
+		# A testing suite's Release file counts as expired a week after it was made.
+		--aptopt='Acquire::Check-Valid-Until "false"')
+	url=$(mirror)
+	mmdebstrap "${args[@]}" "${name%-*}" "$new" ${url:+"$url"} >"$LAB/$name.log" 2>&1 || {
+		tail -n 20 "$LAB/$name.log" >&2
+		die "no root $name"
+	}
+	# What maintainer scripts would have done, as far as it is needed.
+	[ -e "$new/bin/sh" ] || ln -s dash "$new/bin/sh"
+	echo 'root:x:0:0:root:/root:/bin/sh' >"$new/etc/passwd"
+	echo 'root:x:0:' >"$new/etc/group"
+	mkdir -p "$new"/{dev,proc,root,run,tmp}
+	chmod 1777 "$new/tmp"
+	mv "$new" "$root"
+fi
+echo "$root"
