@@ -35,7 +35,7 @@ import signal
 import sys
 import time
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn,
-                    Optional, Sequence, TextIO, Tuple, Type)
+                    Optional, Sequence, Tuple, Type)
 
 __version__ = '0.1.0'
 
@@ -874,7 +874,8 @@ class Kept:
 class Job:
     """One process of LocalHost in a process group of its own, from its start to its Ran."""
 
-    def __init__(self, argv: Sequence[str], environment: Dict[str, str], clock: Callable[[], float]) -> None:
+    def __init__(self, argv: Sequence[str], program: Optional[str], environment: Dict[str, str],
+                 clock: Callable[[], float]) -> None:
         import subprocess
         self.argv, self.clock = tuple(argv), clock
         self.kept: Dict[int, Kept] = {}
@@ -883,8 +884,7 @@ class Job:
         self.status = 0
         self.started = self.ended = clock()
         try:
-            self.process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                            stderr=subprocess.PIPE, start_new_session=True)
+            self.process = subprocess.Popen(argv, executable=program, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         except OSError as error:
             self.status = 127 if error.errno == errno.ENOENT else 126
             self.error = plain('%s: %s' % (argv[0], error.strerror))
@@ -1009,7 +1009,7 @@ class LocalHost(Host):
         jobs: List[Job] = []
         try:
             for argv in commands:
-                jobs.append(Job(argv, self.environment, self.clock))
+                jobs.append(Job(argv, self.find(argv[0]), self.environment, self.clock))
             self._attend(jobs, limit, tick)
         finally:
             for job in jobs:
@@ -2240,6 +2240,17 @@ def stamp(now: float) -> str:
 # --- output -------------------------------------------------------------------------------------
 # Results know nothing of this: each function turns lines or facts into text.
 
+STDOUT, STDERR = 1, 2
+
+
+def write_out(stream: int, text: str) -> None:
+    """Write in UTF-8, whatever the locale, and at once: nothing is left to be written, and to fail,
+    when Python ends. Raises OSError."""
+    data = text.encode('utf-8', 'replace')
+    while data:
+        data = data[os.write(stream, data):]
+
+
 def line_json(line: Line) -> str:
     """The JSON line, without its newline. ValueError rather than NaN."""
     return json.dumps(line._asdict(), ensure_ascii=False, allow_nan=False)
@@ -2317,17 +2328,15 @@ class Terminal(Listener):
     """Speaks to a person on stderr: one line that is drawn again while things go on, if that is a
     terminal, and plain sentences in any case."""
 
-    def __init__(self, stream: TextIO, environment: Dict[str, str]) -> None:
-        self.stream = stream
-        self.live = stream.isatty() and environment.get('TERM') != 'dumb'
+    def __init__(self, environment: Dict[str, str]) -> None:
+        self.live = os.isatty(STDERR) and environment.get('TERM') != 'dumb'
         self.colour = self.live and not environment.get('NO_COLOR')
         self.drawn = False
 
     def _write(self, text: str) -> None:
         try:
-            self.stream.write(text)
-            self.stream.flush()
-        except (OSError, ValueError):
+            write_out(STDERR, text)
+        except OSError:
             self.live = False  # the terminal has gone; the measurement has not
 
     def _clear(self) -> None:
@@ -2487,13 +2496,7 @@ def options_of(arguments: Any) -> Options:
 
 def print_line(line: Line) -> None:
     """One line to stdout, at once: what was measured stays measured if the next test never ends."""
-    print_text(line_json(line))
-
-
-def print_text(text: str) -> None:
-    """A line of stdout, in UTF-8 whatever the locale."""
-    sys.stdout.buffer.write(text.encode('utf-8', 'replace') + b'\n')
-    sys.stdout.buffer.flush()
+    write_out(STDOUT, line_json(line) + '\n')
 
 
 def run_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
@@ -2566,21 +2569,32 @@ def info_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) 
     states = test_states(Context(host, machine, Options(), Listener()))
     notes = notes_on(host, facts)
     report = {'schema': SCHEMA, 'agent': __version__, **facts._asdict(), 'tests': states, 'notes': notes}
-    print_text(json.dumps(report, ensure_ascii=False, allow_nan=False))
+    write_out(STDOUT, json.dumps(report, ensure_ascii=False, allow_nan=False) + '\n')
     if terminal:
         terminal.note(info_text(facts, states, notes))
     return EXIT_OK
 
 
+def open_streams() -> None:
+    """Give stdin, stdout and stderr a place where whoever started us closed them, so that no pipe of
+    ours gets their numbers."""
+    for stream in (0, STDOUT, STDERR):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line; the exit status. Ctrl-C, `kill` and a closed pipe end quietly here."""
+    open_streams()
     words = sys.argv[1:] if argv is None else list(argv)
     if words == ['--version']:
-        print('routerbench ' + __version__)
+        write_out(STDOUT, 'routerbench %s\n' % __version__)
         return EXIT_OK
     arguments = read_arguments(words)
     host = LocalHost()
-    terminal = None if arguments.quiet else Terminal(sys.stderr, host.environment)
+    terminal = None if arguments.quiet else Terminal(host.environment)
     command = info_command if arguments.command == 'info' else run_command
     try:
         host.watch_signals()
@@ -2590,10 +2604,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             terminal.note('Interrupted; the lines above are complete, nothing is left behind.')
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its exit
         return EXIT_FAILED
     except OSError as error:
-        sys.stderr.write('routerbench: %s\n' % plain(str(error)))
+        Terminal({}).note('routerbench: %s' % plain(str(error)))
         return EXIT_FAILED
     finally:
         if terminal:

@@ -1,0 +1,453 @@
+"""The house around the agent: what is in the repository, the packages, the build, the CI script, and
+that the agent runs with what OpenWrt's python3-light has."""
+
+import ast
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+import routerbench as rb
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP = {'.ci', '.gitignore', 'LICENSE', 'README.md', 'freebsd', 'opkg', 'routerbench.py', 'setup.py', 'tests'}
+BESIDE = ('.ci', 'freebsd', 'opkg', 'tests')  # what an sdist holds besides the module
+MODULE_BUDGET = 85
+
+# Put together here, or this file would be the one that has them. A system's own home page, which
+# stands in its os-release, is no registry.
+NOT_FOR_THE_PUBLIC = [
+    r'pypi' r'\.org', r'pypi\.python' r'\.org', r'python' r'hosted\.org', r'npm' r'js\.(org|com)',
+    r'\b(?!www\.)[a-z0-9-]+\.debian' r'\.org', r'\b(archive|ports|security)\.ubuntu' r'\.com',
+    r'(?<![\w.])/' r'work\b', r'\bshared' r'/(captures|design|documents|facts|lab|packaging|reports|style)\b']
+
+# The standard library's parts that OpenWrt has in packages of their own.
+SPLIT_OFF = ('_asyncio', '_ctypes', '_curses', '_curses_panel', '_dbm', '_decimal', '_elementtree', '_gdbm', '_hashlib',
+             '_lzma', '_multibytecodec', '_multiprocessing', '_posixshmem', '_pydecimal', '_sqlite3', '_ssl', '_tkinter',
+             '_uuid', 'asyncio', 'cgi', 'cgitb', 'ctypes', 'curses', 'dbm', 'decimal', 'distutils', 'doctest', 'email',
+             'ensurepip', 'idlelib', 'lib2to3', 'logging', 'lzma', 'multiprocessing', 'pydoc', 'pydoc_data', 'pyexpat',
+             'readline', 'sqlite3', 'ssl', 'tkinter', 'turtle', 'unicodedata', 'unittest', 'urllib', 'uuid', 'venv',
+             'webbrowser', 'xml')
+
+LIGHT = '''
+import sys
+sys.dont_write_bytecode = True
+
+class Blocker:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.split('.')[0] in %r or name.startswith('_codecs_'):
+            raise ModuleNotFoundError('No module named %%r: it is not in python3-light' %% name, name=name)
+
+sys.meta_path.insert(0, Blocker)
+sys.path.insert(0, %r)
+''' % (SPLIT_OFF, ROOT)
+
+
+def run(arguments, code=0, **options):
+    """Run a program; stdout, after a check of the exit status that shows what was said."""
+    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=600, **options)
+    out, err = done.stdout.decode('utf-8', 'replace'), done.stderr.decode('utf-8', 'replace')
+    assert done.returncode == code, '%s\n%s\n%s' % (arguments, out, err)
+    return out
+
+
+def in_light(code):
+    """Run code in a Python that has what python3-light has, and nothing that is installed besides."""
+    return run([sys.executable, '-S', '-E', '-I', '-c', LIGHT + code])
+
+
+def missing(what):
+    """Skip for want of something; in CI, where everything is to be there, fail."""
+    if os.environ.get('CI') == 'true':
+        pytest.fail('%s is missing, and this is CI' % what)
+    pytest.skip('%s is missing' % what)
+
+
+def tool(name):
+    """The path of a tool."""
+    return shutil.which(name) or missing(name)
+
+
+def text_of(*names):
+    with open(os.path.join(ROOT, *names), encoding='utf-8') as stream:
+        return stream.read()
+
+
+def setuptools_or_skip():
+    if subprocess.call([sys.executable, '-c', 'import setuptools'], stderr=subprocess.DEVNULL):
+        pytest.skip('setuptools is missing')
+
+
+def git_files(*options):
+    """The names in git's index, or with `--others` those that could go there."""
+    if not os.path.exists(os.path.join(ROOT, '.git')):
+        pytest.skip('not a git checkout')
+    git = [tool('git'), '-c', 'safe.directory=*', '-C', ROOT]  # root may test what someone else has checked out
+    return [name for name in run(git + ['ls-files', '-z'] + list(options)).split('\0') if name]
+
+
+def sources():
+    """The files of the repository that are there, new ones too."""
+    names = git_files() + git_files('--others', '--exclude-standard')
+    return [name for name in names if os.path.isfile(os.path.join(ROOT, name))]
+
+
+def files_below(top):
+    """The files below a directory, relative to it; caches are left out."""
+    found = set()
+    for path, directories, names in os.walk(top):
+        directories[:] = [name for name in directories if name != '__pycache__' and not name.endswith('_cache')]
+        found.update(os.path.relpath(os.path.join(path, name), top) for name in names if not name.endswith('.pyc'))
+    return found
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the repository in which may be built."""
+    place = tmp_path / 'copy'
+    place.mkdir()
+    for name in TOP:
+        path = os.path.join(ROOT, name)
+        if os.path.isdir(path):
+            shutil.copytree(path, str(place / name), ignore=shutil.ignore_patterns('__pycache__', '*.pyc', '*_cache'))
+        elif os.path.exists(path):
+            shutil.copy2(path, str(place / name))
+    return place
+
+
+class TestRepository:
+    def test_only_the_agreed_entries_are_at_the_top(self):
+        assert {name.split('/')[0] for name in git_files()} <= TOP
+
+    def test_nothing_points_to_a_registry_or_into_the_workshop(self):
+        pattern = re.compile('|'.join(NOT_FOR_THE_PUBLIC).encode(), re.IGNORECASE)
+        hits = []
+        for name in sources():
+            with open(os.path.join(ROOT, name), 'rb') as stream:
+                hits += ['%s: %s' % (name, line) for line in stream.read().splitlines() if pattern.search(line)]
+        assert not hits
+
+    @pytest.mark.parametrize('hidden', [
+        'https://py' 'pi.org/simple', 'deb.deb' 'ian.org', 'cd /' 'work/main', 'see shar' 'ed/design.md'])
+    def test_what_is_not_for_the_public_is_recognised(self, hidden):
+        assert re.search('|'.join(NOT_FOR_THE_PUBLIC), hidden)
+
+    @pytest.mark.parametrize('harmless', ['https://www.deb' 'ian.org/', 'a framework/x', '/home/workshop', '/workspace'])
+    def test_what_only_looks_like_it_is_not(self, harmless):
+        assert not re.search('|'.join(NOT_FOR_THE_PUBLIC), harmless)
+
+    def test_every_shell_script_can_be_parsed(self):
+        seen = []
+        for name in sources():
+            path = os.path.join(ROOT, name)
+            with open(path, 'rb') as stream:
+                head = stream.read(200).decode('latin-1')
+            if name.endswith('.sh') or re.match(r'#!\s*\S*[/ ](ba|da|a)?sh\b', head):
+                bash = re.match('#!.*bash', head) or 'shell=bash' in head
+                run([tool('bash' if bash else 'dash'), '-n', path])
+                seen.append(name)
+        assert '.ci/run' in seen and 'opkg/test.sh' in seen
+
+    @pytest.mark.parametrize('name', ['.ci/run', 'opkg/test.sh'])
+    def test_scripts_can_be_run_and_are_clean(self, name):
+        path = os.path.join(ROOT, name)
+        assert os.access(path, os.X_OK)
+        dialect = 'bash' if name == '.ci/run' else 'dash'
+        # 0.9 does not know the name "busybox" in the feed's own directive, and dash is the nearest there.
+        run([tool('shellcheck'), '-s', dialect, '-e', 'SC1103', path])
+
+    def test_the_readme_says_how_to_run_the_suite(self):
+        fenced = ''.join(re.findall(r'^ *```.*?\n(.*?)^ *```', text_of('README.md'), re.MULTILINE | re.DOTALL))
+        lines = re.findall(r'^ *python3 -m pytest.*', fenced, re.MULTILINE)
+        assert lines and '#' not in lines[0]  # .ci/run appends an option to the first one
+
+
+class TestVersion:
+    def test_setup(self):
+        setuptools_or_skip()
+        assert run([sys.executable, 'setup.py', '--version'], cwd=ROOT).split()[-1] == rb.__version__
+
+    def test_opkg(self):
+        assert re.findall(r'^PKG_VERSION:=(.*)$', text_of('opkg', 'Makefile'), re.MULTILINE) == [rb.__version__]
+
+    def test_freebsd(self):
+        assert re.findall(r'^DISTVERSION=\s*(.*)$', text_of('freebsd', 'Makefile'), re.MULTILINE) == [rb.__version__]
+
+    def test_it_is_one_that_all_packages_order_alike(self):
+        assert re.match(r'\d+\.\d+\.\d+$', rb.__version__)
+
+
+class TestPython3Light:
+    """OpenWrt's smallest Python that can run the agent."""
+
+    def test_the_budget_of_modules(self):
+        code = 'import sys; sys.dont_write_bytecode = True; sys.path.insert(0, %r); import routerbench; ' \
+               'print(" ".join(sorted(sys.modules)))' % ROOT
+        modules = run([sys.executable, '-S', '-E', '-I', '-c', code]).split()
+        assert len(modules) <= MODULE_BUDGET, modules
+
+    def test_everything_that_is_imported_anywhere_is_there(self):
+        names = set()
+        for node in ast.walk(ast.parse(text_of('routerbench.py'))):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module)
+        assert {'json', 'argparse'} <= names
+        in_light('for name in %r: __import__(name)' % sorted(names))
+
+    @pytest.mark.parametrize('words', [['--version'], ['--help'], ['info'], ['run', '--help']])
+    def test_it_runs(self, words):
+        out = in_light('import routerbench\nsys.exit(routerbench.main(%r))' % words)
+        assert out.startswith({'--version': 'routerbench ' + rb.__version__, 'info': '{'}.get(words[0], 'usage:'))
+
+    @pytest.mark.parametrize('name', ['statistics', 'logging', 'urllib.parse', 'ctypes', 'decimal', 'concurrent.futures'])
+    def test_what_is_not_there_is_really_blocked(self, name):
+        in_light('try: import %s\nexcept ImportError: pass\nelse: sys.exit("it can be imported")' % name)
+
+
+RULES_MK = '''
+INCLUDE_DIR:=$(TOPDIR)/include
+INSTALL_DIR:=install -d -m0755
+INSTALL_BIN:=install -m0755
+CP:=cp -fpR
+'''
+
+PACKAGE_MK = '''
+PKG_BUILD_DIR:=$(TOPDIR)/build_dir/$(PKG_NAME)-$(PKG_VERSION)
+
+define BuildPackage
+$(eval $(Package/$(1)))
+stage:
+	$(Build/Prepare)
+	$(Build/Configure)
+	$(Build/Compile)
+	$(call Package/$(1)/install,$(STAGE))
+show:
+	@:$$(foreach name,$$(SHOW),$$(info $$(name)=$$($$(name))))
+endef
+'''
+
+
+@pytest.fixture
+def feed(tmp_path):
+    """GNU make in the package's directory, reached by a link as in a feed, below a stub of the build system."""
+    make = tool('make')
+    (tmp_path / 'include').mkdir()
+    (tmp_path / 'rules.mk').write_text(RULES_MK)
+    (tmp_path / 'include' / 'package.mk').write_text(PACKAGE_MK)
+    (tmp_path / 'feed').symlink_to(ROOT)
+    return lambda *words: run([make, '-s', '-C', str(tmp_path / 'feed' / 'opkg'), 'TOPDIR=%s' % tmp_path] + list(words))
+
+
+class TestOpkg:
+    def test_what_the_package_says_of_itself(self, feed):
+        said = dict(line.split('=', 1) for line in feed(
+            'show', 'SHOW=PKG_NAME PKG_VERSION PKG_RELEASE PKG_LICENSE SECTION CATEGORY DEPENDS PKGARCH').splitlines())
+        assert said == {'PKG_NAME': 'routerbench', 'PKG_VERSION': rb.__version__, 'PKG_RELEASE': said['PKG_RELEASE'],
+                        'PKG_LICENSE': 'MIT', 'SECTION': 'utils', 'CATEGORY': 'Utilities',
+                        'DEPENDS': '+python3-light', 'PKGARCH': 'all'}
+        assert int(said['PKG_RELEASE']) >= 1
+
+    def test_it_looks_for_changes_where_the_sources_are(self, feed):
+        for path in feed('show', 'SHOW=PKG_FILE_DEPENDS').strip().split('=', 1)[1].split():
+            assert os.path.samefile(os.path.dirname(path), ROOT) and os.path.isfile(path)
+
+    def test_metadata_is_spaced_and_recipes_are_tabbed(self):
+        for head, body in re.findall(r'^define (\S+)\n(.*?)^endef', text_of('opkg', 'Makefile'), re.MULTILINE | re.DOTALL):
+            recipe = head.startswith('Build/') or head.endswith('/install')
+            assert all(line.startswith('\t' if recipe else '  ') for line in body.splitlines()), head
+
+    def test_what_is_installed_runs(self, feed, tmp_path):
+        before = files_below(os.path.join(ROOT, 'opkg'))
+        stage = tmp_path / 'stage'
+        feed('stage', 'STAGE=%s' % stage)
+        assert files_below(str(stage)) == {'usr/bin/routerbench'}
+        command = stage / 'usr' / 'bin' / 'routerbench'
+        assert mode(str(command)) == 0o755
+        assert run([str(command), '--version'], env=path_with()).strip() == 'routerbench ' + rb.__version__
+        assert files_below(os.path.join(ROOT, 'opkg')) == before
+        assert (tmp_path / 'build_dir' / ('routerbench-' + rb.__version__) / 'LICENSE').exists()
+
+    @pytest.mark.parametrize('package, version, code', [
+        ('routerbench', rb.__version__, 0), ('routerbench', '99.0.0', 1), ('other', rb.__version__, 1)])
+    def test_its_own_test(self, feed, tmp_path, package, version, code):
+        stage = tmp_path / 'stage'
+        feed('stage', 'STAGE=%s' % stage)
+        run([tool('busybox'), 'ash', os.path.join(ROOT, 'opkg', 'test.sh'), package, version], code,
+            env=path_with(str(stage / 'usr' / 'bin')))
+
+    def test_its_own_test_notices_an_agent_that_does_not_run(self, tmp_path):
+        broken = tmp_path / 'routerbench'
+        broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo routerbench %s\n' % rb.__version__)
+        broken.chmod(0o755)
+        run([tool('busybox'), 'ash', os.path.join(ROOT, 'opkg', 'test.sh'), 'routerbench', rb.__version__], 1,
+            env=path_with(str(tmp_path)))
+
+
+def path_with(*places):
+    """An environment in which `python3` is the Python of this test."""
+    return dict(os.environ, PATH=os.pathsep.join(places + (os.path.dirname(sys.executable), os.environ['PATH'])))
+
+
+BSD_PORT_MK = r'''
+PREFIX?=	/usr/local
+WRKSRC?=	${WRKDIR}/${PORTNAME}-${DISTVERSION}
+MKDIR=	mkdir -p
+CP=	cp
+INSTALL_SCRIPT=	install -m 555
+
+stage: do-extract fix-shebang make-stage do-install
+fix-shebang:
+.for old in ${python_OLD_CMD}
+	cd ${WRKSRC} && sed -i -e '1s|^#!${old:S/"//g}$$|#!${PYTHON_CMD}|' ${SHEBANG_FILES}
+.endfor
+make-stage:
+	mkdir -p ${STAGEDIR}${PREFIX}/bin
+'''
+
+
+@pytest.fixture
+def port(tmp_path):
+    """BSD make in the port's directory, with a stub of the ports framework."""
+    bmake = tool('bmake')
+    (tmp_path / 'mk').mkdir()
+    (tmp_path / 'mk' / 'bsd.port.mk').write_text(BSD_PORT_MK)
+    return lambda *words: run([bmake, '-r', '-m', str(tmp_path / 'mk'), '-C', os.path.join(ROOT, 'freebsd')] + list(words))
+
+
+class TestFreebsd:
+    def test_what_the_port_says_of_itself(self, port):
+        names = ['PORTNAME', 'DISTVERSION', 'CATEGORIES', 'DISTFILES', 'LICENSE', 'USES', 'NO_ARCH', 'NO_BUILD']
+        words = [word for name in names for word in ('-V', '${%s}' % name)]
+        assert port(*words).splitlines() == ['routerbench', rb.__version__, 'benchmarks net', '', 'MIT',
+                                             'python:run shebangfix', 'yes', 'yes']
+
+    def test_the_comment_is_as_ports_want_it(self, port):
+        comment = port('-V', '${COMMENT}').strip()
+        assert 0 < len(comment) <= 70 and not comment.endswith('.') and comment[0].isupper()
+        assert not re.match(r'(An?|The) ', comment) and 'routerbench' not in comment.lower()
+
+    def test_the_description_is_wrapped(self):
+        assert all(len(line) <= 79 for line in text_of('freebsd', 'pkg-descr').splitlines())
+
+    def test_what_is_installed_is_what_is_listed_and_runs(self, port, tmp_path):
+        work, stage = tmp_path / 'wrk', tmp_path / 'stage'
+        before = files_below(os.path.join(ROOT, 'freebsd'))
+        port('stage', 'WRKDIR=%s' % work, 'STAGEDIR=%s' % stage, 'PYTHON_CMD=%s' % sys.executable)
+        listed = set(port('-V', '${PLIST_FILES}').split())
+        assert files_below(str(stage / 'usr' / 'local')) == listed == {'bin/routerbench'}
+        assert files_below(os.path.join(ROOT, 'freebsd')) == before
+        command = stage / 'usr' / 'local' / 'bin' / 'routerbench'
+        assert mode(str(command)) == 0o555
+        # pfSense has no `python3`, so the versioned one has to stand in the first line.
+        assert command.read_text(encoding='utf-8').splitlines()[0] == '#!' + sys.executable
+        assert run([str(command), '--version']).strip() == 'routerbench ' + rb.__version__
+        assert os.path.exists(port('-V', '${LICENSE_FILE}', 'WRKDIR=%s' % work).strip())
+
+
+class TestBuild:
+    def test_an_sdist_holds_the_whole_house(self, copy):
+        setuptools_or_skip()
+        wanted = {'setup.py', 'README.md', 'LICENSE', 'routerbench.py'}
+        for top in BESIDE:
+            wanted.update(os.path.join(top, path) for path in files_below(str(copy / top)))
+        run([sys.executable, 'setup.py', '-q', 'sdist', '--formats=gztar'], cwd=str(copy))
+        name = 'routerbench-' + rb.__version__
+        with tarfile.open(str(copy / 'dist' / (name + '.tar.gz'))) as archive:
+            held = {member.name[len(name) + 1:] for member in archive if member.isfile()}
+        assert wanted <= held
+        assert {path for path in held - wanted if not path.startswith('routerbench.egg-info/')} <= {'PKG-INFO', 'setup.cfg'}
+
+    @pytest.mark.lab
+    def test_pip_installs_the_module_and_the_command_and_nothing_else(self, copy, tmp_path):
+        place = tmp_path / 'venv'
+        run([sys.executable, '-m', 'venv', str(place)])
+        python = str(place / 'bin' / 'python3')
+        run([python, '-m', 'pip', 'install', '-q', str(copy)])
+        command = place / 'bin' / 'routerbench'
+        assert run([str(command), '--version']).strip() == 'routerbench ' + rb.__version__
+        assert run([str(command), 'info', '--quiet']).startswith('{')
+        run([str(command), 'no-such-test'], rb.EXIT_USAGE)
+        listed = run([python, '-m', 'pip', 'show', '-f', 'routerbench'])
+        files = [line.strip() for line in listed.split('Files:\n')[1].splitlines()]
+        assert {path for path in files if '-info/' not in path and '__pycache__' not in path} == {
+            'routerbench.py', '../../../bin/routerbench'}
+
+
+FAKE_PYTHON = '''#!/bin/sh
+case "$*" in
+--version) echo "Python 3.99.0" ;;
+-c*) echo "$0" ;;
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python3" ;;
+"-m pip "*) exit "$PIP" ;;
+"-m mypy "*) exit "$MYPY" ;;
+"-m pytest -q tests"*) echo "asked: $*"; echo "$CLOSING"; exit "$PYTEST" ;;
+esac
+'''
+
+
+class TestCi:
+    """`.ci/run` with a Python that only speaks: whether it adds up, and fails when it has to."""
+
+    @pytest.fixture
+    def ci(self, tmp_path):
+        (tmp_path / 'bin').mkdir()
+        (tmp_path / 'tmp').mkdir()
+        for name, text in [('python3', FAKE_PYTHON), ('apt-get', '#!/bin/sh\nexit 0\n')]:
+            (tmp_path / 'bin' / name).write_text(text)
+            (tmp_path / 'bin' / name).chmod(0o755)
+        (tmp_path / '.ci').mkdir()
+        shutil.copy(os.path.join(ROOT, '.ci', 'run'), str(tmp_path / '.ci' / 'run'))
+        (tmp_path / 'README.md').write_text('python3 -m pytest is in prose here\n\n```sh\npython3 -m pytest -q tests\n```\n')
+
+        def result(code=0, **settings):
+            environment = dict(os.environ, PIP='0', MYPY='0', PYTEST='0', CLOSING='3 passed, 1 skipped in 0.12s', PYTHONS='',
+                               TMPDIR=str(tmp_path / 'tmp'), PATH='%s:%s' % (tmp_path / 'bin', os.environ['PATH']))
+            out = run([tool('bash'), str(tmp_path / '.ci' / 'run')], code, env=dict(environment, **settings))
+            assert not os.listdir(str(tmp_path / 'tmp'))
+            return out
+        return result
+
+    def test_green(self, ci):
+        out = ci()
+        assert out.endswith('\n3 passed, 0 failed\n')
+        assert 'asked: -m pytest -q tests --lab\n' in out
+
+    def test_it_sums_over_all_pythons(self, ci, tmp_path):
+        out = ci(PYTHONS='%s %s' % ((tmp_path / 'bin' / 'python3',) * 2))
+        assert out.endswith('\n9 passed, 0 failed\n')
+        assert out.count('asked: -m pytest -q tests\n') == 2
+
+    @pytest.mark.parametrize('closing, status, last', [
+        ('==== 1 failed, 2 passed in 61.00s (0:01:01) ====', '1', '2 passed, 1 failed'),
+        ('1 failed, 2 passed, 1 xfailed, 2 errors in 0.12s', '1', '2 passed, 3 failed'),
+        ('\033[32m\033[1m4 passed\033[0m\033[32m in 0.12s\033[0m', '3', '4 passed, 1 failed'),
+        ('no tests ran in 0.00s', '5', '0 passed, 1 failed'),
+        ('9 skipped in 0.10s', '0', '0 passed, 1 failed'),
+        ('Segmentation fault', '139', '0 passed, 1 failed'),
+        ('', '0', '0 passed, 1 failed')])
+    def test_pytest_is_not_content(self, ci, closing, status, last):
+        assert ci(1, CLOSING=closing, PYTEST=status).splitlines()[-1] == last
+
+    @pytest.mark.parametrize('settings, last', [
+        ({'MYPY': '1'}, '3 passed, 1 failed'),
+        ({'PIP': '1'}, '0 passed, 1 failed'),
+        ({'PYTHONS': '/nonexistent/python3.9'}, '3 passed, 1 failed')])
+    def test_another_part_fails(self, ci, settings, last):
+        assert ci(1, **settings).splitlines()[-1] == last
+
+    def test_a_readme_without_the_command(self, ci, tmp_path):
+        (tmp_path / 'README.md').write_text('python3 -m pytest\n')
+        assert ci(1).splitlines()[-1] == '0 passed, 1 failed'
