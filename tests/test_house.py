@@ -22,7 +22,7 @@ MODULE_BUDGET = 85
 # Put together here, or this file would be the one that has them. A system's own home page, which
 # stands in its os-release, is no registry.
 NOT_FOR_THE_PUBLIC = [
-    r'pypi' r'\.org', r'pypi\.python' r'\.org', r'python' r'hosted\.org', r'npm' r'js\.(org|com)',
+    r'py' r'pi\.org', r'py' r'pi\.python' r'\.org', r'python' r'hosted\.org', r'npm' r'js\.(org|com)',
     r'\b(?!www\.)[a-z0-9-]+\.debian' r'\.org', r'\b(archive|ports|security)\.ubuntu' r'\.com',
     r'(?<![\w.])/' r'work\b', r'\bshared' r'/(captures|design|documents|facts|lab|packaging|reports|style)\b']
 

@@ -246,7 +246,7 @@ def test_work_is_counted(place, release):
     assert (line.extra['mbit_s_3200'] == line.mbit_s) is (packets == 20000)
     assert ('--secret' in line.method) is (release != '2.7')  # 2.7 makes a key by itself
     assert line.method.startswith('time openvpn ' if release == '2.7' else 'openvpn --genkey secret /tmp/secret; ')
-    assert line.extra['user_s'] + line.extra['system_s'] < 1.05 * line.seconds
+    assert line.extra['user_s'] + line.extra['system_s'] < 1.1 * line.seconds
 
 
 @EVERY_RELEASE

@@ -5,7 +5,7 @@
 name=${1:?usage: make-root.sh SUITE-ARCH}
 [[ $name =~ ^[a-z]+-[a-z0-9]+$ ]] || die "not a SUITE-ARCH: $name"
 root=$LAB/roots/$name
-packages=base-files,coreutils,grep,sed,dash,busybox,python3,openvpn
+packages=base-files,coreutils,grep,sed,dash,bash,busybox,python3,openvpn
 
 # A root is made under another name and renamed when it is whole: what is there is always whole.
 mkdir -p "$LAB/roots"

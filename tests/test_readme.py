@@ -1,0 +1,122 @@
+"""The README tells the truth: its tables are the agent's, its commands run, its sample is the agent's output."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import readme
+import routerbench as rb
+from fakes import AGENT
+from test_cli import environment, openvpn, place  # noqa: F401
+
+with open(readme.README, encoding='utf-8') as file:
+    TEXT = file.read()
+
+BLOCKS = re.findall(r'^```sh\n(.*?)^```$', TEXT, re.S | re.M)
+COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line and not line.startswith('#')]
+INLINE = re.findall(r'`((?:python3|/usr/local/bin/python3[.\d]*) [^`]*)`', TEXT)
+
+
+class TestTables:
+    @pytest.mark.parametrize('mark', sorted(readme.tables()))
+    def test_are_the_agents(self, mark):
+        found = readme.part(mark).findall(TEXT)
+        assert len(found) == 1
+        assert readme.renewed(TEXT) == TEXT, 'run python3 tests/readme.py'
+
+    def test_say_all_that_there_is(self):
+        assert tuple(rb.FIELDS) == rb.Line._fields
+        source = open(AGENT, encoding='utf-8').read()
+        strings = [node.value for node in ast.walk(ast.parse(source))
+                   if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        for words in (rb.REASONS, rb.WARNINGS):
+            for code in words:
+                assert strings.count(code) > 1, 'never used: %s' % code
+
+    def test_every_exit_status_has_its_meaning(self):
+        statuses = {value for name, value in vars(rb).items() if name.startswith('EXIT_')}
+        assert statuses == set(rb.EXITS)
+        for status in statuses:
+            assert re.search(r'\b%d\b' % status, rb.__doc__)
+
+
+HASTY = '''
+import sys
+sys.path.insert(0, %r)
+import routerbench
+routerbench.FULL_SECONDS, routerbench.IDLE_SHARE = 0.1, 99.0  # the commands are tested here, not the figures
+sys.exit(routerbench.main())
+''' % os.path.dirname(AGENT)
+
+
+class TestCommands:
+    def test_there_are_some(self):
+        assert 'python3 routerbench.py' in COMMANDS and 'python3 -m pytest' in COMMANDS
+        assert any(command.startswith('ssh root@192.168.1.1') for command in COMMANDS)
+
+    @pytest.mark.parametrize('command', sorted(set(COMMANDS + INLINE) - {'python3 -m pytest', 'python3 tests/readme.py'}))
+    def test_run(self, place, command, tmp_path):  # noqa: F811
+        """As they stand, with doubles for the router: scp and ssh go to a directory here."""
+        tools = place[0]
+        openvpn(tools, 'sleep 0.00$((mtu / 2000))')
+        router, hasty = tmp_path / 'router', tmp_path / 'hasty.py'
+        router.mkdir()
+        hasty.write_text(HASTY)
+        self.double(tools, 'python3', 'shift; exec "%s" "%s" "$@"' % (sys.executable, hasty))
+        self.double(tools, 'scp', 'cp "$1" "%s/"' % router)
+        self.double(tools, 'ssh', 'shift; cd "%s"; exec sh -c "$(echo "$*" | sed "s,/tmp/,%s/,")"' % (router, router))
+        script = command.replace('/usr/local/bin/python3.11 /tmp/', 'python3 ')
+        work = tmp_path / 'work'
+        work.mkdir()
+        for folder in (work, router):
+            os.symlink(AGENT, str(folder / 'routerbench.py'))
+        if command.startswith('scp'):
+            os.unlink(str(router / 'routerbench.py'))
+        done = subprocess.run(['sh', '-c', script], cwd=str(work), env=environment(place), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode == 0, done.stderr.decode()
+        if 'results.jsonl' in command:
+            assert all(json.loads(line)['status'] == 'ok' for line in (work / 'results.jsonl').read_text().splitlines())
+        if command.startswith('scp'):
+            assert (router / 'routerbench.py').exists()
+
+    @staticmethod
+    def double(tools, name, body):
+        path = tools / name
+        path.write_text('#!/bin/sh\n%s\n' % body)
+        path.chmod(0o755)
+
+    def test_the_tests_command_is_this_suites(self):
+        assert subprocess.run([sys.executable, '-m', 'pytest', '--collect-only', '-q', os.path.join(readme.HERE, 'test_readme.py')],
+                              cwd=os.path.dirname(readme.HERE), stdout=subprocess.PIPE).returncode == 0
+
+    def test_options_that_it_names_exist(self):
+        text = subprocess.run([sys.executable, AGENT, 'run', '--help'], stdout=subprocess.PIPE).stdout.decode()
+        for option in set(re.findall(r'routerbench\.py [^`\n]*?(--[a-z-]+)', TEXT)) - {'--help'}:
+            assert option in text
+
+
+class TestSample:
+    """The sample was printed by the agent; these hold its shape to what it prints now."""
+
+    SAMPLE = re.search(r'<!-- sample -->\n```text\n(.*?)```', TEXT, re.S).group(1)
+
+    def test_has_what_a_run_has_now(self):
+        heads = rb.result_table([rb.Line(cipher='x', extra={})]).splitlines()[0].split()
+        for word in heads:
+            assert word in self.SAMPLE
+        json_line = [line for line in self.SAMPLE.splitlines() if line.startswith('{')][0]
+        assert tuple(json.loads(json_line)) == rb.Line._fields
+
+    def test_its_line_is_right(self):
+        for text in self.SAMPLE.splitlines():
+            if text.startswith('{'):
+                line = json.loads(text)
+                assert line['mbit_s'] == pytest.approx(line['mbit'] / line['seconds'], rel=1e-5)
+                assert line['seconds'] == pytest.approx(rb.median(line['runs']), abs=1e-6)
+                assert line['extra']['mbit_s_3200'] == pytest.approx(3200.16 / line['seconds'], rel=1e-5)
