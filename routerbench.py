@@ -26,18 +26,22 @@ a router takes a noticeable time for each of them.
 
 from __future__ import annotations
 
+import sys
+
+__version__ = '0.1.0'
+
+if __name__ == '__main__' and sys.argv[1:] == ['--version']:  # package managers ask that; it needs nothing more
+    print('routerbench ' + __version__)
+    sys.exit()
+
 import errno
-import json
 import os
 import re
 import select
 import signal
-import sys
 import time
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn,
                     Optional, Sequence, Tuple, Type)
-
-__version__ = '0.1.0'
 
 SCHEMA = 1
 RELEASE_YEAR = 2026  # a router whose clock shows an earlier year has not been told the time
@@ -376,17 +380,18 @@ def rounded(value: Optional[float], digits: int = 3) -> Optional[float]:
 
 # --- parsers ------------------------------------------------------------------------------------
 # Text in, records out. Text from a machine or a tool is data: what may reach a line or a terminal
-# goes through plain().
+# goes through plain(). Patterns are kept as text: re compiles each when it is first used, and a
+# start uses few of them.
 
-CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd]+')
+CONTROL = r'[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd]+'
 
 
 def plain(text: str, limit: int = 120) -> str:
     """One line without control characters, direction marks or runs of blanks, cut at `limit`."""
-    return ' '.join(CONTROL.sub(' ', text).split())[:limit].rstrip()
+    return ' '.join(re.sub(CONTROL, ' ', text).split())[:limit].rstrip()
 
 
-CLOCK = re.compile(r'(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:[.,]\d+)?)s?)?$')
+CLOCK = r'(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:[.,]\d+)?)s?)?$'
 
 
 def parse_clock(text: str) -> float:
@@ -398,7 +403,7 @@ def parse_clock(text: str) -> float:
         for part in text.split(':'):
             seconds = 60 * seconds + parse_clock(part)
         return seconds
-    match = CLOCK.match(text)
+    match = re.match(CLOCK, text)
     if not match or not any(match.groups()):
         raise ValueError('not an amount of time: %s' % plain(text, 40))
     hours, minutes, seconds_text = match.groups()
@@ -418,7 +423,7 @@ def spoken(seconds: float) -> str:
 
 _NUMBER = r'\d+(?:[.,]\d+)?'
 _AMOUNT = r'(?:\d+h ?)?(?:\d+m ?)?%s ?s?|(?:\d+:)+%s' % (_NUMBER, _NUMBER)
-TIME_SHAPES = tuple(re.compile(shape.replace('AMOUNT', _AMOUNT), re.I | re.M) for shape in (
+TIME_SHAPES = tuple('(?im)' + shape.replace('AMOUNT', _AMOUNT) for shape in (
     # bash, BusyBox, ksh93, `time -p`: three lines, the word first
     r'^real[ \t]+(?P<real>AMOUNT)[ \t]*$(?:\s+^user[ \t]+(?P<user>AMOUNT)[ \t]*$\s+^sys[ \t]+(?P<system>AMOUNT)[ \t]*$)?',
     # FreeBSD's time and sh, mksh: one line, the number first
@@ -436,7 +441,7 @@ def parse_time(text: str) -> Optional[Times]:
     """What any shell's or system's `time` printed, from among other output: the last report in
     the text; None if there is none or the wall clock shows nothing. Log lines with a date or
     other numbers are no report."""
-    found = [match for shape in TIME_SHAPES for match in shape.finditer(text)]
+    found = [match for shape in TIME_SHAPES for match in re.finditer(shape, text)]
     if not found:
         return None
     last = max(found, key=lambda match: match.end('real')).groupdict()
@@ -505,15 +510,15 @@ ARM_CORES: Dict[str, Tuple[str, Dict[str, str]]] = {
     '0xc0': ('Ampere', {'0xac3': 'Ampere-1', '0xac4': 'Ampere-1a'}),
 }
 
-ANY_ARM = re.compile(r'ARM(v\d|\d*)[-\w]* (compatible )?processor', re.I)
-X86_NOISE = re.compile(r'\((?:R|TM|C)\)|@.*|\b\d{3,4} ?MHz\b|\bC?PU\b|\bprocessor\b|\b\w+-core\b'
-                       r'|\b\d+(?:st|nd|rd|th) Gen\b|\bwith (?:Radeon|AMD).*', re.I)
+ANY_ARM = r'(?i)ARM(v\d|\d*)[-\w]* (compatible )?processor'
+X86_NOISE = (r'(?i)\((?:R|TM|C)\)|@.*|\b\d{3,4} ?MHz\b|\bC?PU\b|\bprocessor\b|\b\w+-core\b'
+             r'|\b\d+(?:st|nd|rd|th) Gen\b|\bwith (?:Radeon|AMD).*')
 
 
 def arm_label(info: CpuInfo) -> Optional[str]:
     """`ARM Cortex-A53`; `ARM Cortex-A53 + Cortex-A72` where there are several kinds of core."""
     model = info.first.get('model name', '')
-    if model and not ANY_ARM.search(model):
+    if model and not re.search(ANY_ARM, model):
         return plain(model.replace(',', ' '), 60)
     cores: List[str] = []
     for implementer, part in info.parts:
@@ -552,7 +557,7 @@ def riscv_label(info: CpuInfo) -> Optional[str]:
 
 def x86_label(info: CpuInfo) -> Optional[str]:
     """`Intel Atom D525` from `Intel(R) Atom(TM) CPU D525   @ 1.80GHz`."""
-    return plain(X86_NOISE.sub(' ', info.first['model name']), 60) or None
+    return plain(re.sub(X86_NOISE, ' ', info.first['model name']), 60) or None
 
 
 CPU_LABELS: Tuple[Tuple[str, Callable[[CpuInfo], Optional[str]]], ...] = (
@@ -568,12 +573,12 @@ def cpu_label(info: CpuInfo) -> Optional[str]:
     return None
 
 
-CLOCK_IN_NAME = re.compile(r'(?:@\s*|\b)(\d+(?:\.\d+)?)\s?(GHz|MHz)\b', re.I)
+CLOCK_IN_NAME = r'(?i)(?:@\s*|\b)(\d+(?:\.\d+)?)\s?(GHz|MHz)\b'
 
 
 def name_mhz(name: str) -> Optional[float]:
     """The clock that a processor's name carries: `@ 1.80GHz`, `U3500@1000MHz`."""
-    match = CLOCK_IN_NAME.search(name)
+    match = re.search(CLOCK_IN_NAME, name)
     if not match:
         return None
     return float(match.group(1)) * (1000 if match.group(2).lower() == 'ghz' else 1)
@@ -629,25 +634,25 @@ def aes_instructions(info: CpuInfo) -> Optional[str]:
     return 'none' if settled or 'pvr' in first.get('revision', '') else None
 
 
-NO_DEVICE = re.compile(
-    # what firmware, device trees and kernels say where nobody filled in a name; once or several times
-    r'^(?:(?:default string|to be filled.*|not (?:specified|applicable|available)|unknown|none|n/?a|oem|o\.e\.m\.'
-    r'|system (?:manufacturer|product name|version)|product name|type1\w*|.*\bgeneric\b.*|empty|undefined|x+|[\d.-]+'
-    r'|bochs|standard pc.*|.*dt based system|.*\(?device tree\)?|(?-i:[a-z0-9]+,\S*))\s*)+$', re.I)
-REFERENCE_BOARD = re.compile(
-    r'reference|evaluation|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype|'
-    r'^Qualcomm Technologies, Inc\. (?:IPQ|QCA|QCN|APQ)', re.I)
-PRIVATE = re.compile(r'\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b|=', re.I)
-COMPANY_TAIL = re.compile(r',? (?:inc|corp(?:oration)?|co|ltd|llc|gmbh|b\.v|s\.a|ag|limited)\.?(?=,| |$)', re.I)
+UNFILLED = (r'(?i)\b(?:default string|to be filled(?: by)?|o\.?e\.?m\b\.?|not (?:specified|applicable|available)|unknown'
+            r'|none|n/a|(?:system|product) (?:manufacturer|name|version)|system product name|type1\w*|empty|undefined|bochs|x+)\b')
+NO_DEVICE = r'(?i).*\bgeneric\b|standard pc|.*\bdt based system|.*device tree\)?$|(?-i:[a-z0-9]+,\S*$)'
+REFERENCE_BOARD = (r'(?i)reference|evaluation|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype'
+                   r'|^Qualcomm Technologies, Inc\. (?:IPQ|QCA|QCN|APQ)')
+PRIVATE = r'(?i)\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b|='
+COMPANY_TAIL = r'(?i),? (?:inc|corp(?:oration)?|co|ltd|llc|gmbh|b\.v|s\.a|ag|limited)\.?(?=,| |$)'
 
 
 def device_name(text: str) -> Optional[str]:
-    """The name of a device as it may stand in a table, or None for a placeholder, a reference
-    board, a bare number, or a field that holds an address or a setting."""
-    name = re.sub(r'(?<=\w),(?=\w)', ' ', plain(text)) if not NO_DEVICE.match(plain(text)) else ''
-    if not re.search(r'[A-Za-z]', name) or REFERENCE_BOARD.search(name):
+    """The name of a device as it may stand in a table, or None for what firmware, device trees and
+    kernels say where nobody filled one in, for reference boards, bare numbers, and fields that hold
+    an address or a setting."""
+    name = plain(text)
+    if not re.search('[A-Za-z]', re.sub(UNFILLED, '', name)):
         return None
-    return None if PRIVATE.search(name) else name
+    if re.match(NO_DEVICE, name) or re.search(REFERENCE_BOARD, name) or re.search(PRIVATE, name):
+        return None
+    return re.sub(r'(?<=\w),(?=\w)', ' ', name)  # `IBM,8233-E8B`
 
 
 def maker_product(maker: str, product: str, version: str = '') -> Optional[str]:
@@ -658,7 +663,7 @@ def maker_product(maker: str, product: str, version: str = '') -> Optional[str]:
     named = device_name(full)
     if named is None and not (re.match(r'\d{4}\w*$', product) and device_name(maker)):
         return None
-    company = device_name(COMPANY_TAIL.sub('', plain(maker)))
+    company = device_name(re.sub(COMPANY_TAIL, '', plain(maker)))
     if company and not full.lower().startswith(company.lower().split()[0]):
         return '%s %s' % (company, full)
     return full
@@ -766,12 +771,12 @@ def openvpn_refusal(text: str) -> Optional[str]:
     return next((reason for pattern, reason in OPENVPN_REFUSALS if re.search(pattern, text)), None)
 
 
-LOG_STAMP = re.compile(r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) ')
+LOG_STAMP = r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) '
 
 
 def telling_line(text: str) -> str:
     """The line of a failed tool's output that says most: the last that is no advice or farewell."""
-    lines = [plain(LOG_STAMP.sub('', line), 160) for line in text.splitlines()]
+    lines = [plain(re.sub(LOG_STAMP, '', line), 160) for line in text.splitlines()]
     telling = [line for line in lines if line and not re.match(
         r'Use --help|Exiting due to|DEPRECAT|WARNING|Note:', line)]
     return (telling or [line for line in lines if line] or ['it said nothing'])[-1]
@@ -805,6 +810,10 @@ class Host:
 
     def find(self, command: str) -> Optional[str]:
         """Where a command lies: the path that would be started, or None."""
+        raise NotImplementedError
+
+    def uname(self) -> Tuple[str, str, str]:
+        """System, kernel release and machine, as `uname -srm` prints them."""
         raise NotImplementedError
 
     def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
@@ -1002,6 +1011,11 @@ class LocalHost(Host):
         places = [command] if '/' in command else [
             os.path.join(d, command) for d in self.environment['PATH'].split(':')]
         return next((p for p in places if os.path.isfile(self._path(p)) and os.access(self._path(p), os.X_OK)), None)
+
+    def uname(self) -> Tuple[str, str, str]:
+        """See Host."""
+        system = os.uname()
+        return system.sysname, system.release, system.machine
 
     def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
         """See Host."""
@@ -1446,6 +1460,7 @@ class FreeBsdMachine(Machine):
         if self.host.text('/etc/platform').strip().lower() in ('pfsense', 'nanobsd', 'embedded', 'cdrom'):
             return plain('pfSense ' + self.host.text('/etc/version'))
         try:
+            import json
             core = json.loads(self.host.text('/usr/local/opnsense/version/core'))
             return plain('OPNsense %s' % core['product_version'])
         except (ValueError, KeyError, TypeError):
@@ -1514,9 +1529,8 @@ class FreeBsdMachine(Machine):
 
 
 def machine_of(host: Host) -> Machine:
-    """The platform, chosen once, by `uname`."""
-    words = host.output('uname', '-srm').split()
-    system, kernel, machine = words if len(words) == 3 else ('Linux', '', '')
+    """The platform, chosen once, by the name that the system gives itself."""
+    system, kernel, machine = host.uname()
     return (FreeBsdMachine if system == 'FreeBSD' else LinuxMachine)(host, plain(kernel), plain(machine))
 
 
@@ -1542,8 +1556,8 @@ def clock_is_set(host: Host) -> bool:
 
 
 def memory_disks(mounts: str) -> List[str]:
-    """The mount points that are in memory, from the output of `mount` on Linux or FreeBSD."""
-    linux = re.findall(r'^\S+ on (/\S*) type (?:tmpfs|ramfs) ', mounts, re.M)
+    """The mount points that are in memory, from /proc/mounts or what `mount` prints on Linux or FreeBSD."""
+    linux = re.findall(r'^\S+ (?:on )?(/\S*) (?:type )?(?:tmpfs|ramfs) ', mounts, re.M)
     bsd = re.findall(r'^(?:/dev/md\d+\S*|tmpfs) on (/\S*) \(', mounts, re.M)
     return linux + bsd
 
@@ -2251,9 +2265,15 @@ def write_out(stream: int, text: str) -> None:
         data = data[os.write(stream, data):]
 
 
+def to_json(value: Any) -> str:
+    """JSON on one line. ValueError rather than NaN."""
+    import json
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def line_json(line: Line) -> str:
     """The JSON line, without its newline. ValueError rather than NaN."""
-    return json.dumps(line._asdict(), ensure_ascii=False, allow_nan=False)
+    return to_json(line._asdict())
 
 
 def figure(value: Optional[float]) -> str:
@@ -2533,7 +2553,7 @@ def notes_on(host: Host, facts: Facts) -> List[str]:
     notes = []
     if not clock_is_set(host):
         notes.append('The clock is not set (%s): lines will have no time. Start NTP or set the date.' % stamp(host.now()))
-    in_memory = [place for place in memory_disks(host.output('mount')) if place in ('/tmp', '/var', '/var/log', '/var/tmp')]
+    in_memory = [place for place in memory_disks(host.text('/proc/mounts') or host.output('mount')) if place in ('/tmp', '/var', '/var/log', '/var/tmp')]
     if in_memory:
         notes.append('%s %s in memory: what is kept there is lost at a reboot.' % (
             ' and '.join(in_memory), 'is' if len(in_memory) == 1 else 'are'))
@@ -2569,7 +2589,7 @@ def info_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) 
     states = test_states(Context(host, machine, Options(), Listener()))
     notes = notes_on(host, facts)
     report = {'schema': SCHEMA, 'agent': __version__, **facts._asdict(), 'tests': states, 'notes': notes}
-    write_out(STDOUT, json.dumps(report, ensure_ascii=False, allow_nan=False) + '\n')
+    write_out(STDOUT, to_json(report) + '\n')
     if terminal:
         terminal.note(info_text(facts, states, notes))
     return EXIT_OK

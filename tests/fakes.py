@@ -62,6 +62,10 @@ class FakeHost(rb.Host):
         known = list(self.answers) + self._recorded()
         return '/usr/bin/' + command if any(name.split()[0] == command for name in known) else None
 
+    def uname(self):
+        words = self.output('uname', '-srm').split()
+        return tuple(words) if len(words) == 3 else ('Linux', '', '')
+
     def run_all(self, commands, limit, tick=rb.no_tick):
         rans = [self._answer(tuple(argv)) for argv in commands]
         self.elapsed += max(ran.seconds for ran in rans)

@@ -234,7 +234,7 @@ class TestBrokenTools:
         process = run(place, *FAST)
         line = lines(process)[0]
         assert (process.returncode, line['status'], line['reason']) == (rb.EXIT_FAILED, 'failed', reason)
-        assert line['mbit_s'] is None and line['detail'] and not rb.CONTROL.search(line['detail'])
+        assert line['mbit_s'] is None and line['detail'] and not re.search(rb.CONTROL, line['detail'])
         assert nothing_left(place)
 
     @pytest.mark.parametrize('script,reason', [
