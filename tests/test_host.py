@@ -150,11 +150,17 @@ class TestRun:
         rans = host.run_all([('tool', str(i)) for i in range(4)], 10)
         assert [ran.out for ran in rans] == ['0\n', '1\n', '2\n', '3\n'] and time.monotonic() - started < 1.2
 
+    def test_the_last_words_of_each_arrive(self, host, tmp_path):
+        write_tool(tmp_path, 'tool', 'head -c 70000 /dev/zero | tr "\\0" x; echo; echo "last $1"\n')
+        for _ in range(20):
+            rans = host.run_all([('tool', str(i)) for i in range(4)], 10)
+            assert [ran.out[-7:] for ran in rans] == ['last %d\n' % i for i in range(4)]
+
     def test_tick(self, host, tmp_path):
         write_tool(tmp_path, 'tool', 'sleep 2.3\n')
         ticks = []
         host.run('tool', tick=ticks.append)
-        assert len(ticks) == 2 and ticks[0] == pytest.approx(1, abs=0.2)
+        assert len(ticks) == 3 and ticks[0] == pytest.approx(0.1, abs=0.1) and ticks[1] == pytest.approx(1.1, abs=0.2)
 
     def test_output(self, host, tmp_path):
         write_tool(tmp_path, 'good', 'echo yes\n')

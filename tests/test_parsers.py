@@ -838,9 +838,9 @@ class TestHostileText:
                 assert not isinstance(text, str) or text == rb.plain(text, 160)
 
     @pytest.mark.parametrize('name', sorted(set(PARSERS) - {'device_name', 'maker_product', 'parse_clock'}))
-    @pytest.mark.parametrize('text', ['9' * 5000, '1' * 5000 + '/1', '9' * 5000 + 'MHz', '1 ' * 5000, 'a' * 5000, ':' * 5000, '\n' * 5000,
-                                      ' ' * 5000 + 'x', '9' * 5000 + ' 1 1 1', '9' * 5000 + 'h 1s\n', '1h ' * 2000])
-    def test_endless_numbers_and_lines(self, name, text):
-        started = time.perf_counter()
-        PARSERS[name](STARTS.get(name, '') + text)
-        assert time.perf_counter() - started < 5
+    def test_endless_numbers_and_lines(self, name):
+        for text in ('9' * 5000, '1' * 5000 + '/1', '9' * 5000 + 'MHz', '1 ' * 5000, 'a' * 5000, ':' * 5000, '\n' * 5000,
+                     ' ' * 5000 + 'x', '9' * 5000 + ' 1 1 1', '9' * 5000 + 'h 1s\n', '1h ' * 2000):
+            started = time.perf_counter()
+            PARSERS[name](STARTS.get(name, '') + text)
+            assert time.perf_counter() - started < 5

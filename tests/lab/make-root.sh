@@ -5,7 +5,7 @@
 name=${1:?usage: make-root.sh SUITE-ARCH}
 [[ $name =~ ^[a-z]+-[a-z0-9]+$ ]] || die "not a SUITE-ARCH: $name"
 root=$LAB/roots/$name
-packages=base-files,coreutils,grep,sed,dash,bash,busybox,python3,openvpn
+packages=base-files,coreutils,grep,sed,mawk,mount,dash,bash,busybox,python3,openvpn
 
 # A root is made under another name and renamed when it is whole: what is there is always whole.
 mkdir -p "$LAB/roots"
@@ -25,6 +25,7 @@ if [ ! -d "$root" ]; then
 	}
 	# What maintainer scripts would have done, as far as it is needed.
 	[ -e "$new/bin/sh" ] || ln -s dash "$new/bin/sh"
+	[ -e "$new/usr/bin/awk" ] || ln -s mawk "$new/usr/bin/awk"
 	echo 'root:x:0:0:root:/root:/bin/sh' >"$new/etc/passwd"
 	echo 'root:x:0:' >"$new/etc/group"
 	mkdir -p "$new"/{dev,proc,root,run,tmp}
