@@ -104,10 +104,6 @@ class NoSpace(RouterbenchError):
     """No directory could be found in which a small private file can be kept."""
 
 
-class UsageError(RouterbenchError):
-    """The command line cannot be understood; the message says how to mend it."""
-
-
 class Interrupted(RouterbenchError):
     """Ctrl-C, a hang-up or `kill` has asked the run to end."""
 
@@ -339,7 +335,7 @@ def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
     """The cost model seconds = start + packet * N + byte * N(N+1)/2 through runs of at least three
     lengths; None if they do not determine it. No part of a cost can be below zero: what comes out
     so is noise, and the others are fitted without it."""
-    terms = [0, 1, 2]
+    terms = [0, 1, 2] if len({sample.longest for sample in samples}) > 2 else []
     while terms:
         table = [[(1.0, float(s.longest), float(total_bytes(s.longest)))[t] for t in terms]
                  for s in samples]
@@ -365,14 +361,6 @@ def packet_mbit_s(cost: Cost, size: int) -> Optional[float]:
     return 2 * 8 * size / seconds / 1e6 if seconds > 0 else None
 
 
-def by_length(samples: Iterable[Sample]) -> List[Sample]:
-    """The median run of each length, shortest length first."""
-    lengths: Dict[int, List[float]] = {}
-    for sample in samples:
-        lengths.setdefault(sample.longest, []).append(sample.seconds)
-    return [Sample(longest, median(lengths[longest])) for longest in sorted(lengths)]
-
-
 def rounded(value: Optional[float], digits: int = 3) -> Optional[float]:
     """For a line: `digits` places, None stays None."""
     return None if value is None else round(value, digits)
@@ -389,6 +377,11 @@ CONTROL = r'[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\uff
 def plain(text: str, limit: int = 120) -> str:
     """One line without control characters, direction marks or runs of blanks, cut at `limit`."""
     return ' '.join(re.sub(CONTROL, ' ', text).split())[:limit].rstrip()
+
+
+def whole_number(text: str) -> int:
+    """A whole number as a kernel prints it; 0 if it is none."""
+    return int(text) if re.match(r'[0-9]{1,18}$', text) else 0
 
 
 CLOCK = r'(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:[.,]\d+)?)s?)?$'
@@ -411,7 +404,7 @@ def parse_clock(text: str) -> float:
 
 
 def spoken(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `2 h 5 min`; rounded as one would say it."""
+    """`45 s`, `3 min 20 s`, `2 h 05 min`; rounded as one would say it."""
     if seconds < 1:
         return 'a second'
     if seconds < 60:
@@ -421,8 +414,8 @@ def spoken(seconds: float) -> str:
     return '%d h %02d min' % divmod(round(seconds / 60), 60)
 
 
-_NUMBER = r'\d+(?:[.,]\d+)?'
-_AMOUNT = r'(?:\d+h ?)?(?:\d+m ?)?%s ?s?|(?:\d+:)+%s' % (_NUMBER, _NUMBER)
+_NUMBER = r'\d{1,12}(?:[.,]\d{1,12})?'
+_AMOUNT = r'(?:\d{1,9}h ?)?(?:\d{1,9}m ?)?%s ?s?|(?:\d{1,9}:){1,3}%s' % (_NUMBER, _NUMBER)
 TIME_SHAPES = tuple('(?im)' + shape.replace('AMOUNT', _AMOUNT) for shape in (
     # bash, BusyBox, ksh93, `time -p`: three lines, the word first
     r'^real[ \t]+(?P<real>AMOUNT)[ \t]*$(?:\s+^user[ \t]+(?P<user>AMOUNT)[ \t]*$\s+^sys[ \t]+(?P<system>AMOUNT)[ \t]*$)?',
@@ -441,6 +434,7 @@ def parse_time(text: str) -> Optional[Times]:
     """What any shell's or system's `time` printed, from among other output: the last report in
     the text; None if there is none or the wall clock shows nothing. Log lines with a date or
     other numbers are no report."""
+    text = text.replace('\r', '')
     found = [match for shape in TIME_SHAPES for match in re.finditer(shape, text)]
     if not found:
         return None
@@ -511,21 +505,23 @@ ARM_CORES: Dict[str, Tuple[str, Dict[str, str]]] = {
 }
 
 ANY_ARM = r'(?i)ARM(v\d|\d*)[-\w]* (compatible )?processor'
-X86_NOISE = (r'(?i)\((?:R|TM|C)\)|@.*|\b\d{3,4} ?MHz\b|\bC?PU\b|\bprocessor\b|\b\w+-core\b'
+X86_NOISE = (r'(?i)\((?:R|TM|C)\)|@.*|\b\d+(?:\.\d+)? ?[GM]Hz\b|\bC?PU\b|\bprocessor\b|\b\w+-core\b'
              r'|\b\d+(?:st|nd|rd|th) Gen\b|\bwith (?:Radeon|AMD).*')
 
 
 def arm_label(info: CpuInfo) -> Optional[str]:
     """`ARM Cortex-A53`; `ARM Cortex-A53 + Cortex-A72` where there are several kinds of core."""
     model = info.first.get('model name', '')
-    if model and not re.search(ANY_ARM, model):
-        return plain(model.replace(',', ' '), 60)
+    named, kernels_own, _ = model.partition(' rev ')  # `Feroceon 88FR131 rev 1 (v5l)` is the kernel's, not a vendor's
+    named = '' if re.search(ANY_ARM, model) else plain(re.sub(X86_NOISE, ' ', named.replace(',', ' ')), 60)
+    if named and not kernels_own:
+        return named
     cores: List[str] = []
     for implementer, part in info.parts:
         vendor, names = ARM_CORES.get(implementer.lower(), ('', {}))
         core = names.get(part.lower())
         if core is None:
-            return None
+            return named or None
         cores.append(core if cores else '%s %s' % (vendor, core))
     return ' + '.join(cores) or None
 
@@ -569,11 +565,11 @@ def cpu_label(info: CpuInfo) -> Optional[str]:
     """The processor's short name, by the key that its architecture has in /proc/cpuinfo."""
     for key, label in CPU_LABELS:
         if info.first.get(key):
-            return label(info)
+            return label(info) or None
     return None
 
 
-CLOCK_IN_NAME = r'(?i)(?:@\s*|\b)(\d+(?:\.\d+)?)\s?(GHz|MHz)\b'
+CLOCK_IN_NAME = r'(?i)(?:@\s*|\b)(\d{1,6}(?:\.\d+)?)\s?(GHz|MHz)\b'
 
 
 def name_mhz(name: str) -> Optional[float]:
@@ -591,10 +587,10 @@ def cpuinfo_mhz(info: CpuInfo) -> Optional[float]:
     if 'flags' not in info.first and 'vendor_id' not in info.first:
         stated.append(info.first.get('cpu mhz', ''))
     for text in stated:
-        match = re.match(r'(\d+(?:\.\d+)?)(?:MHz)?$', text)
+        match = re.match(r'(\d{1,6}(?:\.\d+)?)(?:MHz)?$', text)
         if match:
             return float(match.group(1))
-    octeon = re.search(r'\(CN\d+\w*(?:\.\d+)?-(\d+)-', info.first.get('system type', ''))
+    octeon = re.search(r'\(CN\d+\w*(?:\.\d+)?-(\d{1,6})-', info.first.get('system type', ''))
     if octeon:
         return float(octeon.group(1))
     return name_mhz(info.first.get('model name', '')) or name_mhz(info.first.get('processor name', ''))
@@ -602,14 +598,14 @@ def cpuinfo_mhz(info: CpuInfo) -> Optional[float]:
 
 def log_mhz(log: str) -> Optional[float]:
     """A clock in the kernel log: `Clocks: CPU:680.000MHz` (Atheros), `tsc: Detected 2400.0 MHz`."""
-    match = re.search(r'Clocks: CPU:(\d+(?:\.\d+)?)MHz|tsc: Detected (\d+\.\d+) MHz processor', log)
+    match = re.search(r'Clocks: CPU:(\d{1,6}(?:\.\d+)?)MHz|tsc: Detected (\d{1,6}\.\d+) MHz processor', log)
     return float(match.group(1) or match.group(2)) if match else None
 
 
 def levels_mhz(levels: str) -> Optional[float]:
     """The nominal clock in FreeBSD's dev.cpu.0.freq_levels `2501/35000 2500/35000 …`: the highest,
     but a first level 1 above the second only stands for turbo."""
-    clocks = [int(level) for level in re.findall(r'(\d+)/-?\d+', levels)]
+    clocks = [int(level) for level in re.findall(r'\b([0-9]{1,6})/-?\d+', levels)]
     if len(clocks) > 1 and clocks[0] == clocks[1] + 1:
         return float(clocks[1])
     return float(clocks[0]) if clocks else None
@@ -623,7 +619,7 @@ def aes_instructions(info: CpuInfo) -> Optional[str]:
                             ('features', 'aes', 'ARMv8 AES')):
         if flag in first.get(key, '').split():
             return name
-    if re.search(r'_zk(?:n|ne|nd)?(?:_|$)|zvkned|zvkn', first.get('isa', '')):
+    if re.search(r'_(?:zk|zkn|zkne|zknd|zvkned|zvkn|zvknc|zvkng)(?:_|$)', first.get('isa', '')):
         return 'RISC-V Zk'
     if re.match(r'POWER(?:8|9|\d\d)', first.get('cpu', '')):
         return 'POWER'
@@ -634,10 +630,11 @@ def aes_instructions(info: CpuInfo) -> Optional[str]:
     return 'none' if settled or 'pvr' in first.get('revision', '') else None
 
 
-UNFILLED = (r'(?i)\b(?:default string|to be filled(?: by)?|o\.?e\.?m\b\.?|not (?:specified|applicable|available)|unknown'
-            r'|none|n/a|(?:system|product) (?:manufacturer|name|version)|system product name|type1\w*|empty|undefined|bochs|x+)\b')
+UNFILLED = (r'(?i)\b(?:default[ _]string|to be filled(?: by)?|o\.?e\.?m\b\.?|not (?:specified|applicable|available)|unknown?'
+            r'|none|null|n/?a|invalid|type[12]\w*(?: - board)?|(?:base |system )?(?:board )?product name\w*|sku number'
+            r'|(?:system|product) (?:manufacturer|name|version)|all series|super server|empty|undefined|bochs|x+)\b')
 NO_DEVICE = r'(?i).*\bgeneric\b|standard pc|.*\bdt based system|.*device tree\)?$|(?-i:[a-z0-9]+,\S*$)'
-REFERENCE_BOARD = (r'(?i)reference|evaluation|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype'
+REFERENCE_BOARD = (r'(?i)reference|evaluation|development board|\b(?:\w*RDB|\w*RFB|DB\d{2,3}|AP\d{2,3}|EVB|EVM)\b|prototype'
                    r'|^Qualcomm Technologies, Inc\. (?:IPQ|QCA|QCN|APQ)')
 PRIVATE = r'(?i)\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b|='
 COMPANY_TAIL = r'(?i),? (?:inc|corp(?:oration)?|co|ltd|llc|gmbh|b\.v|s\.a|ag|limited)\.?(?=,| |$)'
@@ -659,10 +656,10 @@ def maker_product(maker: str, product: str, version: str = '') -> Optional[str]:
     """`Netgate 6100` from the firmware's tables: maker and product, and the version where the
     product alone is too short to name anything (`Sophos XG 330r2`)."""
     product = plain(product)
-    full = '%s %s' % (product, plain(version)) if len(product) < 3 and version.strip() else product
-    named = device_name(full)
-    if named is None and not (re.match(r'\d{4}\w*$', product) and device_name(maker)):
+    named = device_name(product)
+    if named is None and not (re.match(r'[1-9]\d{3}$', product) and device_name(maker)):
         return None
+    full = '%s %s' % (product, plain(version)) if len(product) < 3 and device_name(version) else product
     company = device_name(re.sub(COMPANY_TAIL, '', plain(maker)))
     if company and not full.lower().startswith(company.lower().split()[0]):
         return '%s %s' % (company, full)
@@ -677,18 +674,18 @@ HYPERVISORS = (('qemu', 'qemu'), ('bochs', 'qemu'), ('kvm', 'kvm'), ('vmware', '
 def hypervisor(*texts: str) -> Optional[str]:
     """The hypervisor or emulator that firmware texts give away."""
     joined = ' '.join(texts).lower()
-    return next((name for mark, name in HYPERVISORS if mark in joined), None)
+    return next((name for mark, name in HYPERVISORS if re.search(r'(?<![a-z])' + mark, joined)), None)
 
 
 def parse_cpu_list(text: str) -> Optional[int]:
     """How many processors `0-3,5` names."""
-    ranges = re.findall(r'(\d+)(?:-(\d+))?', text)
-    return sum(int(last or first) - int(first) + 1 for first, last in ranges) or None
+    ranges = re.findall(r'\b([0-9]{1,5})(?:-([0-9]{1,5}))?\b', text)
+    return sum(max(int(last or first) - int(first) + 1, 0) for first, last in ranges) or None
 
 
 def parse_meminfo(text: str) -> Dict[str, int]:
     """/proc/meminfo in kB."""
-    return {key: int(value) for key, value in re.findall(r'^(\w+):\s+(\d+)', text, re.M)}
+    return {key: int(value) for key, value in re.findall(r'^(\w+):[ \t]+([0-9]{1,15})\b', text, re.M)}
 
 
 def available_kb(memory: Dict[str, int]) -> Optional[int]:
@@ -702,9 +699,9 @@ def available_kb(memory: Dict[str, int]) -> Optional[int]:
 def parse_ticks(text: str, hertz: float) -> Optional[Ticks]:
     """The `cpu ` line of /proc/stat: user nice system idle iowait irq softirq steal; guest time is
     in user already. Waiting for a disk is idle."""
-    match = re.search(r'^cpu\s+(.*)$', text, re.M)
+    match = re.search(r'^cpu[ \t]+([0-9]{1,20}(?: [0-9]{1,20}){3,})[ \t]*$', text, re.M)
     numbers = [int(word) for word in match.group(1).split()[:8]] if match else []
-    if len(numbers) < 4:
+    if not numbers:
         return None
     idle = numbers[3] + (numbers[4] if len(numbers) > 4 else 0)
     return Ticks((sum(numbers) - idle) / hertz, idle / hertz)
@@ -728,9 +725,9 @@ def full_arch(machine: str, order: Optional[str]) -> str:
 
 def arch_byte_order(arch: str) -> Optional[str]:
     """The byte order that an architecture's name settles."""
-    if re.match(r'(mips(64)?el|ppc64le|powerpc64le|x86_64|amd64|i\d86|arm(v\d\w*)?$|aarch64$|arm64|riscv|loongarch)', arch):
+    if re.match(r'(mips(64)?el|ppc64le|powerpc64le|x86_64|amd64|i\d86|arm(v\d\w*(?<!b))?$|aarch64$|arm64|riscv|loongarch)', arch):
         return 'little'
-    return 'big' if re.match(r'(ppc|powerpc|s390|sparc|aarch64_be|armeb|mips(64)?$)', arch) else None
+    return 'big' if re.match(r'(ppc|powerpc|s390|sparc|aarch64_be|armeb|armv\d\w*b$|mips(64)?$)', arch) else None
 
 
 def parse_openvpn_version(text: str) -> Optional[Build]:
@@ -749,7 +746,7 @@ def parse_openvpn_version(text: str) -> Optional[Build]:
 
 def last_packet_length(text: str) -> Optional[int]:
     """The N of the last `TESTING ENCRYPT/DECRYPT of packet length=N` that openvpn logged."""
-    found = re.findall(r'ENCRYPT/DECRYPT of packet length=(\d+)', text)
+    found = re.findall(r'ENCRYPT/DECRYPT of packet length=([0-9]{1,9})\b', text)
     return int(found[-1]) if found else None
 
 
@@ -776,10 +773,10 @@ LOG_STAMP = r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) '
 
 def telling_line(text: str) -> str:
     """The line of a failed tool's output that says most: the last that is no advice or farewell."""
-    lines = [plain(re.sub(LOG_STAMP, '', line), 160) for line in text.splitlines()]
-    telling = [line for line in lines if line and not re.match(
-        r'Use --help|Exiting due to|DEPRECAT|WARNING|Note:', line)]
-    return (telling or [line for line in lines if line] or ['it said nothing'])[-1]
+    lines = [line for line in (plain(re.sub(LOG_STAMP, '', line), 160) for line in text.splitlines()) if line]
+    news = [line for line in lines if not re.match(r'Use --help|Exiting due to|Options error: Please correct', line)]
+    telling = [line for line in news if not re.match(r'DEPRECAT|(?:\*+ )?WARNING|Note:', line)]
+    return (telling or news or lines or ['it said nothing'])[-1]
 
 
 # --- host ---------------------------------------------------------------------------------------
@@ -1242,8 +1239,8 @@ class Machine:
         order = self.byte_order()
         return Facts(
             device=None if virtual else self.device(), cpu=self.cpu(), mhz=float(round(mhz)) if mhz else None,
-            mhz_source=source, cores=self.cores(), arch=full_arch(self.machine, order), byte_order=order,
-            os=self.os(), kernel=self.kernel, aes=self.aes(), governor=self.governor(),
+            mhz_source=source, cores=self.cores(), arch=full_arch(self.machine, order) or None,
+            byte_order=order, os=self.os(), kernel=self.kernel or None, aes=self.aes(), governor=self.governor(),
             memory_mb=self.memory_mb(), virtual=virtual, mixed_cores=self.mixed_cores())
 
 
@@ -1274,8 +1271,8 @@ class LinuxMachine(Machine):
         return self.host.text('%s/%s' % (DMI_DIR, name))
 
     def _policy_mhz(self, name: str) -> List[float]:
-        texts = (self.host.text('%s/%s' % (policy, name)).strip() for policy in self.policies)
-        return [int(text) / 1000 for text in texts if text.isdigit() and int(text)]
+        found = (whole_number(self.host.text('%s/%s' % (policy, name)).strip()) for policy in self.policies)
+        return [kilohertz / 1000 for kilohertz in found if kilohertz]
 
     def device(self) -> Optional[str]:
         """OpenWrt's own name, the device tree, /proc/cpuinfo, the firmware's tables, the kernel log."""
@@ -1318,18 +1315,23 @@ class LinuxMachine(Machine):
             return max(base)
         turbo = 'flags' in self.info.first and not any(
             self.host.text(policy + '/scaling_driver').strip() == 'acpi-cpufreq' for policy in self.policies)
+        if turbo:
+            return None
+        levels = re.findall(r'([0-9]{1,6})000\b', self.host.text(self.policies[0] + '/scaling_available_frequencies')
+                            if self.policies and 'flags' in self.info.first else '')
         highest = self._policy_mhz('cpuinfo_max_freq')
-        return max(highest) if highest and not turbo else None
+        return levels_mhz(' '.join(level + '/0' for level in levels)) or (max(highest) if highest else None)
 
     def _tree_mhz(self) -> Optional[float]:
+        clocks = [0.0]
         for name in self.host.names('/proc/device-tree/cpus'):
             try:
                 hertz = self.host.read_bytes('/proc/device-tree/cpus/%s/clock-frequency' % name, 8)
             except Absent:
                 continue
             if len(hertz) in (4, 8):
-                return int.from_bytes(hertz, 'big') / 1e6
-        return None
+                clocks.append(int.from_bytes(hertz, 'big') / 1e6)
+        return max(clocks) if 1 < max(clocks) < 1e5 else None
 
     def cores(self) -> Optional[int]:
         """What the kernel has online, else what /proc/cpuinfo lists, else one if it says anything."""
@@ -1409,10 +1411,9 @@ class LinuxMachine(Machine):
 
     def degrees(self) -> Optional[float]:
         """Thermal zones."""
-        zones = (self.host.text('/sys/class/thermal/%s/temp' % name).strip()
+        zones = (whole_number(self.host.text('/sys/class/thermal/%s/temp' % name).strip())
                  for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone'))
-        seen = [int(text) / 1000 for text in zones if re.match(r'\d+$', text)]
-        return max([value for value in seen if 0 < value < 150], default=None)
+        return max([zone / 1000 for zone in zones if 1000 <= zone < 150000], default=None)
 
 
 class FreeBsdMachine(Machine):
@@ -1426,7 +1427,7 @@ class FreeBsdMachine(Machine):
         self.control = self._sysctl(*self.ASKED)
         self.firmware = parse_assignments(host.output('kenv'))
         self.boot = host.text('/var/run/dmesg.boot') or host.output('dmesg')
-        self.machine = self.control.get('hw.machine_arch', machine)
+        self.machine = plain(self.control.get('hw.machine_arch', '')) or machine
 
     def _sysctl(self, *names: str) -> Dict[str, str]:
         # Names that a kernel lacks make sysctl fail, but the others are printed all the same.
@@ -1452,19 +1453,18 @@ class FreeBsdMachine(Machine):
 
     def mhz(self) -> Tuple[Optional[float], Optional[str]]:
         """The name, the levels that powerd may set, what was measured at boot."""
-        booted = re.search(r'^CPU: .*\(([\d.]+)-MHz', self.boot, re.M)
-        clockrate = self.control.get('hw.clockrate') or (booted.group(1) if booted else '')
+        booted = re.search(r'^CPU: .*\((\d{1,5}(?:\.\d+)?)-MHz', self.boot, re.M)
+        clockrate = whole_number(self.control.get('hw.clockrate', '')) or (float(booted.group(1)) if booted else 0)
         for found, source in ((name_mhz(self._model()), 'hw.model'),
                               (levels_mhz(self.control.get('dev.cpu.0.freq_levels', '')), 'dev.cpu.0.freq_levels'),
-                              (float(clockrate) if clockrate else None, 'hw.clockrate')):
-            if found:
+                              (clockrate, 'hw.clockrate')):
+            if found and found < 1e5:
                 return found, source
         return None, None
 
     def cores(self) -> Optional[int]:
         """hw.ncpu."""
-        count = self.control.get('hw.ncpu', '')
-        return int(count) if count.isdigit() else None
+        return whole_number(self.control.get('hw.ncpu', '')) or None
 
     def os(self) -> Optional[str]:
         """The firewall's release where it is one."""
@@ -1493,37 +1493,34 @@ class FreeBsdMachine(Machine):
     def virtual(self) -> Optional[str]:
         """kern.vm_guest, the firmware, the boot messages."""
         guest = self.control.get('kern.vm_guest', '')
-        named = {'hv': 'hyper-v', 'none': '', 'generic': ''}.get(guest, guest)
+        named = {'hv': 'hyper-v', 'none': '', 'generic': ''}.get(guest, plain(guest, 20))
         texts = (self.firmware.get('smbios.system.' + key, '') for key in ('maker', 'product'))
         booted = 'xen' if 'XEN: Hypervisor' in self.boot else None
         return named or hypervisor(*texts) or booted or ('hypervisor' if guest == 'generic' else None)
 
     def memory_mb(self) -> Optional[int]:
         """hw.physmem."""
-        size = self.control.get('hw.physmem', '')
-        return round(int(size) / (1 << 20)) if size.isdigit() else None
+        return round(whole_number(self.control.get('hw.physmem', '')) / (1 << 20)) or None
 
     def available_kb(self) -> Optional[int]:
         """Free and inactive pages."""
         pages = self._sysctl('vm.stats.vm.v_free_count', 'vm.stats.vm.v_inactive_count', 'hw.pagesize')
-        if not pages.get('hw.pagesize', '').isdigit():
-            return None
-        size = int(pages.pop('hw.pagesize'))
-        return sum(int(count) for count in pages.values() if count.isdigit()) * size // 1024
+        free = sum(whole_number(pages.get('vm.stats.vm.v_%s_count' % kind, '')) for kind in ('free', 'inactive'))
+        return free * whole_number(pages.get('hw.pagesize', '')) // 1024 or None
 
     def ticks(self) -> Optional[Ticks]:
         """kern.cp_time: user nice sys interrupt idle, in ticks of stathz."""
         found = self._sysctl('kern.cp_time', 'kern.clockrate')
-        counts = [int(word) for word in re.findall(r'\d+', found.get('kern.cp_time', ''))]
-        hertz = re.search(r'stathz = (\d+)', found.get('kern.clockrate', ''))
+        counts = [int(word) for word in re.findall(r'\b[0-9]{1,18}\b', found.get('kern.cp_time', ''))]
+        hertz = re.search(r'stathz = ([1-9][0-9]{0,8})\b', found.get('kern.clockrate', ''))
         if len(counts) != 5 or not hertz:
             return None
         return Ticks(sum(counts[:4]) / int(hertz.group(1)), counts[4] / int(hertz.group(1)))
 
     def clocks(self) -> List[float]:
         """dev.cpu.0.freq."""
-        clock = self._sysctl('dev.cpu.0.freq').get('dev.cpu.0.freq', '')
-        return [float(clock)] if clock.isdigit() else []
+        clock = whole_number(self._sysctl('dev.cpu.0.freq').get('dev.cpu.0.freq', ''))
+        return [float(clock)] if clock else []
 
     def highest_clock(self) -> Optional[float]:
         """The nominal level."""
@@ -1691,7 +1688,11 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     largest = mtu
     while largest > mtu // 4 and run_seconds(cost, longest(largest)) > left:
         largest -= mtu // 100 or 1
-    return Plan(seconds, 0, 0, tuple(small[:2] + [largest] + small[2:]))
+    sizes = small[:2] + [largest] + small[2:]
+    lengths = [longest(size) for size in sizes]
+    if len(set(lengths)) < 3 or sum(run_seconds(cost, length) for length in lengths) > min(budget, seconds):
+        return Plan(seconds, 1, 1)  # the whole run tells more for less
+    return Plan(seconds, 0, 0, tuple(sizes))
 
 
 def noise(samples: Sequence[Sample]) -> float:
@@ -1943,7 +1944,7 @@ class OpenvpnTest(Test):
         if ran.status > 128:
             raise Unmeasurable('killed', 'openvpn was ended by signal %d; if that was for want of memory, the end '
                                'of `dmesg` says so' % (ran.status - 128))
-        said = ran.out + ran.err
+        said = (ran.out + ran.err).replace(self.key or '/tmp/secret', '/tmp/secret')
         reason = openvpn_refusal(said) or 'tool-failed'
         detail = OPENVPN_REMEDIES[reason] % {
             'library': self.build.library or 'this build', 'tool': self.build.tool, 'auth': combination.auth,

@@ -264,7 +264,7 @@ class TestQuickPlan:
             plan = rb.quick_plan(cost, longest, mtu, share)
             assert plan_seconds(plan, cost, longest) <= max(share, seconds) * (1 + 1e-9)
 
-    @pytest.mark.parametrize('longest, mtu', itertools.product((up_to_25, from_26), (200, 1500, 3000, 20000, 65535)))
+    @pytest.mark.parametrize('longest, mtu', list(itertools.product((up_to_25, from_26), (200, 1500, 3000, 20000, 65535))))
     def test_its_sizes_determine_a_cost(self, longest, mtu):
         chance = random.Random(9)
         for _ in range(200):

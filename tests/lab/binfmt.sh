@@ -2,6 +2,7 @@
 # binfmt.sh: let the kernel run programs of the lab's foreign architectures through qemu-user.
 # Flags: F opens the interpreter now, so a root needs none; P keeps argv[0], without which busybox
 # takes the first argument for its name.
+# shellcheck source=/dev/null
 . "$(dirname "$0")/common.sh"
 registry=/proc/sys/fs/binfmt_misc
 

@@ -3,6 +3,7 @@
 # They are mounted in a mount namespace of this process alone, which then becomes the command: so
 # they are gone when it ends, however it ends, nobody else sees them, and a signal sent to this
 # process reaches the command.
+# shellcheck source=/dev/null
 . "$(dirname "$0")/common.sh"
 [ $# -ge 2 ] || die 'usage: enter.sh ROOT COMMAND [ARGUMENT...]'
 root=$(cd "$1" && pwd -P)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # make-root.sh SUITE-ARCH: unpack a Debian root, for example bullseye-amd64 or bookworm-mipsel, and
 # print its path. No maintainer script runs, so any architecture can be unpacked anywhere.
+# shellcheck source=/dev/null
 . "$(dirname "$0")/common.sh"
 name=${1:?usage: make-root.sh SUITE-ARCH}
 [[ $name =~ ^[a-z]+-[a-z0-9]+$ ]] || die "not a SUITE-ARCH: $name"

@@ -1,5 +1,6 @@
 #!/bin/bash
 # setup.sh: install what the lab needs on this machine, if it is not there.
+# shellcheck source=/dev/null
 . "$(dirname "$0")/common.sh"
 packages=(mmdebstrap qemu-user-static openvpn debian-archive-keyring)
 
