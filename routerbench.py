@@ -1250,6 +1250,10 @@ class LinuxMachine(Machine):
     def __init__(self, host: Host, kernel: str, machine: str) -> None:
         super().__init__(host, kernel, machine)
         self.info = parse_cpuinfo(host.text('/proc/cpuinfo'))
+        # In a foreign system under qemu-user, /proc is that of the machine around it.
+        self.foreign = 'flags' in self.info.first and not re.match(r'x86_64|i\d86|$', machine)
+        if self.foreign:
+            self.info = CpuInfo(0, {})
         self.release = parse_assignments(host.text('/etc/os-release'))
         self.openwrt = parse_assignments(host.text('/etc/openwrt_release'))
         self.policies = self._policies()
@@ -1302,7 +1306,7 @@ class LinuxMachine(Machine):
         probes: Tuple[Tuple[Callable[[], Optional[float]], str], ...] = (
             (lambda: cpuinfo_mhz(self.info), '/proc/cpuinfo'), (self._sysfs_mhz, 'cpufreq'),
             (self._tree_mhz, 'device tree'), (lambda: log_mhz(self._log_text()), 'kernel log'))
-        for probe, source in probes:
+        for probe, source in () if self.foreign else probes:
             found = probe()
             if found:
                 return found, source
@@ -1360,8 +1364,8 @@ class LinuxMachine(Machine):
             words = [self.openwrt['DISTRIB_ID'], self.openwrt.get('DISTRIB_RELEASE', ''),
                      self.openwrt.get('DISTRIB_REVISION', '') if snapshot else '']
         else:
-            version = self.release.get('VERSION') or self.release.get('VERSION_ID', '')
-            words = [self.release.get('NAME', ''), re.sub(r'\(.*\)', '', version)]
+            versions = (self.release.get(key) for key in ('VERSION', 'VERSION_ID', 'VERSION_CODENAME'))
+            words = [self.release.get('NAME', ''), re.sub(r'\(.*\)', '', next(filter(None, versions), ''))]
         return plain(' '.join(words)) or None
 
     def aes(self) -> Optional[str]:
@@ -1371,7 +1375,7 @@ class LinuxMachine(Machine):
     def virtual(self) -> Optional[str]:
         """Firmware names, the x86 flag, QEMU's MIPS cores (which have no revision), its PowerPC and ARM boards."""
         first = self.info.first
-        if re.match(r'MIPS \S+ V0\.0', first.get('cpu model', '')) or 'by qemu' in first.get('model', ''):
+        if self.foreign or re.match(r'MIPS \S+ V0\.0', first.get('cpu model', '')) or 'by qemu' in first.get('model', ''):
             return 'qemu'
         if self.host.text('/sys/hypervisor/type').strip() == 'xen':
             return 'xen'
@@ -1577,6 +1581,7 @@ IDLE_SHARE = 0.10  # of one processor
 FULL_SECONDS = 5.0  # of counted runs at least, so that a fast machine's noise averages out
 MANY_RUNS_SECONDS = 20.0  # five runs rather than three as long as they fit into this
 SMALLEST_MTU = 100  # bytes, the smallest that every openvpn takes
+COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
 QUICK_SHARE, QUICK_SHARE_LONG = 1 / 2.5, 1 / 8.4  # of the full method's time, below and above 20 s
 
 
@@ -1642,11 +1647,13 @@ def wait_idle(machine: Machine, limit: float, listener: Listener) -> bool:
 
 class Plan(NamedTuple):
     """How often a run of `seconds` is repeated: `least` times at any rate, until the runs lie within
-    3 %, `most` times at the most. `fixed` sizes instead of repeats are --quick's."""
+    3 %, `most` times at the most. `fixed` sizes instead of repeats are --quick's. `expected`: the
+    seconds that all this takes with `least` runs, those of the small sizes included."""
 
     seconds: float
     least: int
     most: int
+    expected: float
     fixed: Tuple[int, ...] = ()
 
 
@@ -1656,17 +1663,19 @@ def full_runs(seconds: float) -> int:
     return max(few, int(FULL_SECONDS / seconds + 0.999)) if seconds > 0 else few
 
 
-def full_seconds(seconds: float) -> float:
-    """How long the full method takes, with the small sizes (an eighth on top)."""
-    return full_runs(seconds) * seconds * 1.125
+def rounds_seconds(runs: int, seconds: float, small: float) -> float:
+    """What `runs` full runs take with the small sizes among them, which take `small` s a round: up
+    to three rounds, more as long as they stay below an eighth."""
+    return runs * seconds + max(runs * seconds / 8, min(3, runs) * small)
 
 
-def full_plan(seconds: float, share: float) -> Plan:
+def full_plan(seconds: float, small: float, share: float) -> Plan:
     """The full method within `share` s."""
     runs = full_runs(seconds)
-    if runs * seconds * 1.125 > share:
-        runs = 3 if 3 * seconds * 1.125 <= share else 1
-    return Plan(seconds, runs, max(runs, min(2 * runs, int(share / seconds / 1.125))) if runs > 1 else 1)
+    if rounds_seconds(runs, seconds, small) > share:
+        runs = 3 if rounds_seconds(3, seconds, small) <= share else 1
+    most = max(runs, min(2 * runs, int((share - min(3, runs) * small) / seconds / 1.125))) if runs > 1 else 1
+    return Plan(seconds, runs, most, rounds_seconds(runs, seconds, small))
 
 
 def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float, taken: float = 0.0) -> Plan:
@@ -1675,24 +1684,25 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     cost model predicts the full one. Its error grows with the noise of the largest size and the
     distance to it, so that one gets all the time there is, and the small ones just enough to tell
     start-up and the cost per packet apart."""
-    seconds = run_seconds(cost, longest(mtu))
-    full = full_seconds(seconds)
+    def predicted(sizes: Iterable[int]) -> float:
+        return sum(run_seconds(cost, longest(size)) for size in sizes)
+    seconds, small = predicted([mtu]), predicted(COST_MTUS)
+    full = rounds_seconds(full_runs(seconds), seconds, small)
     part = QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG
     budget = min((full + taken) * part - taken, share)
-    runs = int(budget / seconds)
+    runs = max(int(min(budget - 3 * small, budget / 1.125) / seconds), 1)
     if runs >= 2 or full <= MANY_RUNS_SECONDS:
-        return Plan(seconds, max(runs, 1), max(runs, 1))
+        most = 2 * runs if runs >= 2 and 2 * runs * seconds <= share else runs
+        return Plan(seconds, runs, most, rounds_seconds(runs, seconds, small))
     eighth = max(mtu // 8, SMALLEST_MTU)
-    small = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
-    left = budget - sum(run_seconds(cost, longest(size)) for size in small)
-    largest = mtu
-    while largest > mtu // 4 and run_seconds(cost, longest(largest)) > left:
+    few = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
+    largest, left = mtu, budget - predicted(few)
+    while largest > mtu // 4 and predicted([largest]) > left:
         largest -= mtu // 100 or 1
-    sizes = small[:2] + [largest] + small[2:]
-    lengths = [longest(size) for size in sizes]
-    if len(set(lengths)) < 3 or sum(run_seconds(cost, length) for length in lengths) > min(budget, seconds):
-        return Plan(seconds, 1, 1)  # the whole run tells more for less
-    return Plan(seconds, 0, 0, tuple(sizes))
+    sizes = few[:2] + [largest] + few[2:]
+    if len({longest(size) for size in sizes}) < 3 or predicted(sizes) > min(budget, seconds):
+        return Plan(seconds, 1, 1, rounds_seconds(1, seconds, small))  # the whole run tells more for less
+    return Plan(seconds, 0, 0, predicted(sizes), tuple(sizes))
 
 
 def noise(samples: Sequence[Sample]) -> float:
@@ -1774,7 +1784,6 @@ class Test:
 
 
 PROBED_MTU = 2000  # above the floor of 1600 that openvpn 2.6 and later put under the packet length
-COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
 REAL_PACKET = 1420  # bytes that a tunnel over Ethernet carries in a packet
 PROBE_SECONDS = 60.0
 WARM_UP_BELOW = 5.0  # seconds; in longer runs the time a governor needs to raise the clock is lost
@@ -2031,7 +2040,7 @@ class OpenvpnTest(Test):
         idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         floor: Optional[Timing] = None
         for i, (one, plan) in enumerate(zip(queue, plans)):
-            self.later = sum(self._plan_seconds(later) for later in plans[i + 1:])
+            self.later = sum(later.expected for later in plans[i + 1:])
             try:
                 timing = self._series(one, plan)
             except Unmeasurable as error:
@@ -2069,24 +2078,19 @@ class OpenvpnTest(Test):
     def _plans(self, queue: List[Prepared]) -> List[Plan]:
         """The time budget shared out by how long each takes."""
         total = sum(one.seconds for one in queue)
-        plans = []
-        for one in queue:
-            share = self.options.budget * one.seconds / total
-            if self.options.quick:
-                def longest(mtu: int, combination: Combination = one.combination) -> int:
-                    return self.longest(combination, mtu)
-                plans.append(quick_plan(one.cost, longest, self.options.tun_mtu, share, one.taken))
-            else:
-                plans.append(full_plan(one.seconds, share))
-        return plans
+        return [self._plan(one, self.options.budget * one.seconds / total) for one in queue]
 
-    @staticmethod
-    def _plan_seconds(plan: Plan) -> float:
-        return plan.seconds * (plan.least * 1.125 if not plan.fixed else full_runs(plan.seconds) * QUICK_SHARE_LONG)
+    def _plan(self, one: Prepared, share: float) -> Plan:
+        def longest(mtu: int) -> int:
+            return self.longest(one.combination, mtu)
+        if self.options.quick:
+            return quick_plan(one.cost, longest, self.options.tun_mtu, share, one.taken)
+        small = sum(run_seconds(one.cost, longest(mtu)) for mtu in COST_MTUS)
+        return full_plan(one.seconds, small, share)
 
     def _announce(self, count: int, plans: List[Plan]) -> None:
-        seconds = sum(self._plan_seconds(plan) for plan in plans)
-        most = sum(plan.seconds * max(plan.most, plan.least) * 1.125 for plan in plans)
+        seconds = sum(plan.expected for plan in plans)
+        most = sum(plan.expected + 1.125 * plan.seconds * (plan.most - plan.least) for plan in plans)
         text = '%d measurement%s, about %s' % (count, '' if count == 1 else 's', spoken(seconds))
         if seconds > 120 and not self.options.quick:
             text += ' (--quick takes about an eighth of that)'
@@ -2095,18 +2099,17 @@ class OpenvpnTest(Test):
     def _series(self, one: Prepared, plan: Plan) -> Timing:
         """Run the plan: rounds of one full run, with the small sizes spread among them."""
         if plan.seconds < WARM_UP_BELOW:
-            self.timed(one.combination, COST_MTUS[-1], plan.seconds)
+            self.timed(one.combination, min(COST_MTUS[-1], self.options.tun_mtu), plan.seconds)
         watch = Watch(self.context.machine)
         samples: List[Sample] = []
         rans: List[Ran] = []
-        expected = self._plan_seconds(plan)
-        began = self.host.clock()
+        until = self.host.clock() + plan.expected
 
         def run(mtu: int) -> float:
             def tick(_elapsed: float) -> None:
                 watch.sample()
-                self._progress(one, began + expected)
-            self._progress(one, began + expected)
+                self._progress(one, until)
+            self._progress(one, until)
             sample, ran = self.timed(one.combination, mtu, plan.seconds, tick)
             samples.append(sample)
             rans.append(ran)
@@ -2115,7 +2118,8 @@ class OpenvpnTest(Test):
         runs = self._rounds(plan, run)
         own = sum(ran.user + ran.system for ran in rans)
         longest = self.longest(one.combination, self.options.tun_mtu)
-        big = [ran for ran, sample in zip(rans, samples) if sample.longest == max(s.longest for s in samples)]
+        counted = longest if runs else max(sample.longest for sample in samples)
+        big = [ran for ran, sample in zip(rans, samples) if sample.longest == counted]
         seconds = median(runs) if runs else run_seconds(fit_cost(samples) or one.cost, longest)
         scale = 1.0 if runs else seconds / median([ran.seconds for ran in big])
         return Timing(seconds, tuple(runs), tuple(samples), scale * median([ran.user for ran in big]),

@@ -209,23 +209,26 @@ class TestFullRuns:
 
 class TestFullPlan:
     def test_three_runs_of_a_slow_router(self):
-        assert rb.full_plan(47.46, 1200.0)[:3] == (47.46, 3, 6)
+        assert rb.full_plan(47.46, 6.0, 1200.0)[:3] == (47.46, 3, 6)
 
     def test_only_one_where_three_do_not_fit(self):
-        assert rb.full_plan(500.0, 1200.0) == rb.Plan(500.0, 1, 1)
+        assert rb.full_plan(500.0, 60.0, 1200.0) == rb.Plan(500.0, 1, 1, 562.5)
 
     def test_three_where_five_do_not_fit(self):
-        assert rb.full_plan(4.0, 16.0)[:3] == (4.0, 3, 3)
+        assert rb.full_plan(4.0, 0.5, 16.0)[:3] == (4.0, 3, 3)
 
     def test_every_plan_lies_within_its_share(self):
         chance = random.Random(6)
         for _ in range(3000):
             seconds, share = 10 ** chance.uniform(-3, 4), 10 ** chance.uniform(-2, 5)
-            plan = rb.full_plan(seconds, share)
+            small = seconds * 10 ** chance.uniform(-2, 1)
+            plan = rb.full_plan(seconds, small, share)
             assert 1 <= plan.least <= plan.most and not plan.fixed
             assert plan.least in (1, 3) or plan.least == rb.full_runs(seconds)
+            assert plan.expected == pytest.approx(rb.rounds_seconds(plan.least, seconds, small))
             if plan.most > 1:
-                assert plan.most * seconds * 1.125 <= share * (1 + 1e-9)
+                assert plan.expected <= share * (1 + 1e-9)
+                assert plan.expected + (plan.most - plan.least) * seconds * 1.125 <= share * (1 + 1e-9) or plan.most == plan.least
 
 
 def random_cost(chance):
@@ -236,7 +239,7 @@ def random_cost(chance):
 
 def plan_seconds(plan, cost, longest):
     """How long a quick plan takes."""
-    return sum(rb.run_seconds(cost, longest(mtu)) for mtu in plan.fixed) if plan.fixed else plan.most * plan.seconds
+    return sum(rb.run_seconds(cost, longest(mtu)) for mtu in plan.fixed) if plan.fixed else plan.expected
 
 
 class TestQuickPlan:
@@ -246,10 +249,12 @@ class TestQuickPlan:
         kinds = set()
         for _ in range(2000):
             cost = random_cost(chance)
-            full = rb.full_seconds(rb.run_seconds(cost, longest(20000)))
+            seconds = rb.run_seconds(cost, longest(20000))
+            small = sum(rb.run_seconds(cost, longest(mtu)) for mtu in rb.COST_MTUS)
+            full = rb.rounds_seconds(rb.full_runs(seconds), seconds, small)
             plan = rb.quick_plan(cost, longest, 20000, 1e9)
             kinds.add(bool(plan.fixed))
-            assert plan.fixed or plan.least == plan.most >= 1
+            assert plan.fixed or 1 <= plan.least <= plan.most <= 2 * plan.least
             assert plan_seconds(plan, cost, longest) <= full / (8 if full > 20 else 2)
         assert kinds == {False, True}
 
@@ -260,9 +265,11 @@ class TestQuickPlan:
         for _ in range(500):
             cost = random_cost(chance)._replace(start=chance.choice((0.0, 0.01, 3.0)))
             seconds = rb.run_seconds(cost, longest(mtu))
-            share = rb.full_seconds(seconds) * 10 ** chance.uniform(-1, 1)
+            small = sum(rb.run_seconds(cost, longest(size)) for size in rb.COST_MTUS)
+            share = rb.full_runs(seconds) * seconds * 10 ** chance.uniform(-1, 1)
             plan = rb.quick_plan(cost, longest, mtu, share)
-            assert plan_seconds(plan, cost, longest) <= max(share, seconds) * (1 + 1e-9)
+            single = rb.rounds_seconds(1, seconds, small)
+            assert plan_seconds(plan, cost, longest) <= max(share, single) * (1 + 1e-9)
 
     @pytest.mark.parametrize('longest, mtu', list(itertools.product((up_to_25, from_26), (200, 1500, 3000, 20000, 65535))))
     def test_its_sizes_determine_a_cost(self, longest, mtu):

@@ -492,3 +492,19 @@ class TestMemoryDisksOfAHost:
     def test_through_mount(self):
         host = FakeHost(answers={'mount': 'tmpfs on /tmp type tmpfs (rw,nosuid,nodev,noatime)\n'})
         assert rb.memory_disks(host.output('mount')) == ['/tmp']
+
+
+class TestForeign:
+    """A foreign root under qemu-user sees the /proc of the machine around it."""
+
+    def test_the_processor_is_not_the_hosts(self):
+        cpuinfo = 'processor : 0\nvendor_id : GenuineIntel\nmodel name : Intel(R) Core(TM) i7-4790 CPU @ 3.60GHz\nflags : fpu aes\n'
+        host = FakeHost(files={'/proc/cpuinfo': cpuinfo, '/bin/sh': b'\x7fELF\x01\x01' + bytes(14)},
+                        answers={'uname': 'Linux 6.1.0 mips', 'dmesg': 'tsc: Detected 3600.0 MHz processor'})
+        facts = rb.machine_of(host).facts()
+        assert (facts.cpu, facts.mhz, facts.aes, facts.arch, facts.virtual) == (None, None, None, 'mipsel', 'qemu')
+
+    def test_a_release_without_a_number_has_a_name(self):
+        host = FakeHost(files={'/etc/os-release': 'NAME="Debian GNU/Linux"\nVERSION_CODENAME=forky\n'},
+                        answers={'uname': 'Linux 6.1.0 x86_64'})
+        assert rb.machine_of(host).facts().os == 'Debian GNU/Linux forky'
