@@ -1647,13 +1647,14 @@ def wait_idle(machine: Machine, limit: float, listener: Listener) -> bool:
 
 class Plan(NamedTuple):
     """How often a run of `seconds` is repeated: `least` times at any rate, until the runs lie within
-    3 %, `most` times at the most. `fixed` sizes instead of repeats are --quick's. `expected`: the
-    seconds that all this takes with `least` runs, those of the small sizes included."""
+    3 %, `most` times at the most; `expected` and `limit` are the seconds that these take with the
+    small sizes. `fixed` sizes instead of repeats are --quick's."""
 
     seconds: float
     least: int
     most: int
     expected: float
+    limit: float
     fixed: Tuple[int, ...] = ()
 
 
@@ -1669,13 +1670,21 @@ def rounds_seconds(runs: int, seconds: float, small: float) -> float:
     return runs * seconds + max(runs * seconds / 8, min(3, runs) * small)
 
 
+def repeats(least: int, most: int, seconds: float, small: float) -> Plan:
+    """The plan of that many runs."""
+    return Plan(seconds, least, most, rounds_seconds(least, seconds, small), rounds_seconds(most, seconds, small))
+
+
 def full_plan(seconds: float, small: float, share: float) -> Plan:
-    """The full method within `share` s."""
+    """The full method within `share` s. Runs that lie apart are repeated up to twice as often, but
+    what takes under 20 s stays under 20 s."""
     runs = full_runs(seconds)
     if rounds_seconds(runs, seconds, small) > share:
         runs = 3 if rounds_seconds(3, seconds, small) <= share else 1
-    most = max(runs, min(2 * runs, int((share - min(3, runs) * small) / seconds / 1.125))) if runs > 1 else 1
-    return Plan(seconds, runs, most, rounds_seconds(runs, seconds, small))
+    expected = rounds_seconds(runs, seconds, small)
+    bound = min(share, MANY_RUNS_SECONDS) if expected <= MANY_RUNS_SECONDS else share
+    most = min(2 * runs, int(min(bound - 3 * small, bound / 1.125) / seconds)) if runs > 1 else 1
+    return repeats(runs, max(runs, most), seconds, small)
 
 
 def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float, taken: float = 0.0) -> Plan:
@@ -1693,7 +1702,7 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     runs = max(int(min(budget - 3 * small, budget / 1.125) / seconds), 1)
     if runs >= 2 or full <= MANY_RUNS_SECONDS:
         most = 2 * runs if runs >= 2 and 2 * runs * seconds <= share else runs
-        return Plan(seconds, runs, most, rounds_seconds(runs, seconds, small))
+        return repeats(runs, most, seconds, small)
     eighth = max(mtu // 8, SMALLEST_MTU)
     few = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
     largest, left = mtu, budget - predicted(few)
@@ -1701,8 +1710,8 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
         largest -= mtu // 100 or 1
     sizes = few[:2] + [largest] + few[2:]
     if len({longest(size) for size in sizes}) < 3 or predicted(sizes) > min(budget, seconds):
-        return Plan(seconds, 1, 1, rounds_seconds(1, seconds, small))  # the whole run tells more for less
-    return Plan(seconds, 0, 0, predicted(sizes), tuple(sizes))
+        return repeats(1, 1, seconds, small)  # the whole run tells more for less
+    return Plan(seconds, 0, 0, predicted(sizes), predicted(sizes), tuple(sizes))
 
 
 def noise(samples: Sequence[Sample]) -> float:
@@ -2096,11 +2105,11 @@ class OpenvpnTest(Test):
         runs = min(plan.least, max(3, int(plan.least / 2)))
         if plan.fixed:
             return plan
-        return plan._replace(least=runs, most=runs, expected=rounds_seconds(runs, one.seconds, self._small_seconds(one)))
+        return repeats(runs, runs, one.seconds, self._small_seconds(one))
 
     def _announce(self, count: int, plans: List[Plan]) -> None:
         seconds = sum(plan.expected for plan in plans)
-        most = sum(plan.expected + 1.125 * plan.seconds * (plan.most - plan.least) for plan in plans)
+        most = sum(plan.limit for plan in plans)
         text = '%d measurement%s, about %s' % (count, '' if count == 1 else 's', spoken(seconds))
         if seconds > 120 and not self.options.quick:
             text += ' (--quick takes about an eighth of that)'
