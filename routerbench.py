@@ -972,6 +972,8 @@ class LocalHost(Host):
         path = self.environment.get('PATH', '').split(':')
         self.environment['PATH'] = ':'.join([d for d in path if d] + [d for d in SYSTEM_PATH if d not in path])
         self.environment['LC_ALL'] = 'C'
+        if not os.path.isdir(self.environment.get('TMPDIR', '/')):
+            del self.environment['TMPDIR']  # openvpn would refuse to start
         self.private: Optional[str] = None
         self.signalled = self.watching = False
         self.wake, self._waker = os.pipe()
@@ -1776,7 +1778,6 @@ class Test:
 
     name = ''
     title = ''
-    tool = ''
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -1885,34 +1886,22 @@ OPENVPN_REMEDIES: Dict[str, str] = {
 }
 
 
-class OpenvpnTest(Test):
-    """`openvpn --test-crypto`: every packet length from 1 to N is encrypted and decrypted, by the
-    code that a tunnel uses, in one process. The method of the pfSense and RRZN guides."""
+class Openvpn:
+    """The openvpn of a host: what it is, how it wants to be called, and one run of it."""
 
-    name = 'openvpn'
-    title = 'OpenVPN\'s data channel (openvpn --test-crypto)'
-    tool = 'openvpn'
-
-    # What not every build has is measured where it is there, and not missed elsewhere.
-    DEFAULTS = (('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA1'), ('aes-256-gcm', None), ('chacha20-poly1305', None))
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.options = context.options
+    def __init__(self, host: Host, machine: Machine, options: Options) -> None:
+        self.host, self.machine, self.options = host, machine, options
         self.build = Build('OpenVPN', None, False)
         self.key = ''
         self.genkey = ''
         self.lengths: Dict[int, int] = {}
-        self.later = 0.0  # seconds that the measurements after the present one will take
 
-    # what there is
-
-    def ready(self) -> str:
-        """See Test."""
+    def check(self) -> str:
+        """Its version and library in words. Raises Unmeasurable with the remedy."""
         if not self.host.find('openvpn'):
             raise Unmeasurable('tool-missing', 'openvpn is not in %s: %s' % (
                 ', '.join(SYSTEM_PATH[:6]), install_hint(self.host, 'openvpn')), 'skipped')
-        free = self.context.machine.available_kb()
+        free = self.machine.available_kb()
         if free is not None and free < LEAST_MEMORY_KB:
             raise Unmeasurable('low-memory', 'only %d kB of memory are free and openvpn needs about %d: '
                                'stop a service and try again' % (free, LEAST_MEMORY_KB), 'skipped')
@@ -1921,18 +1910,6 @@ class OpenvpnTest(Test):
             self._refuse(ran, Combination('none', 'none'), 0)
         self.build = parse_openvpn_version(ran.out) or self.build
         return ', '.join(filter(None, (self.build.tool, self.build.library)))
-
-    def combinations(self) -> List[Combination]:
-        """Every cipher with every digest asked for; without a wish, the documents' and the AEADs."""
-        options = self.options
-        if not options.ciphers and not options.auths:
-            return [Combination(cipher, auth, auth is not None) for cipher, auth in self.DEFAULTS]
-        ciphers = options.ciphers or tuple(cipher for cipher, auth in self.DEFAULTS if auth)
-        wanted = [Combination(cipher, None if is_aead(cipher) else auth)
-                  for cipher in ciphers for auth in options.auths or ('SHA1',)]
-        return list(dict.fromkeys(wanted))
-
-    # running it
 
     def _limit(self, expected: float) -> float:
         return self.options.limit or max(PROBE_SECONDS, 20 * expected)
@@ -1985,7 +1962,7 @@ class OpenvpnTest(Test):
                 return
         self._refuse(ran._replace(status=ran.status or 1), Combination('none', 'none'), 0)
 
-    def _probe(self, combination: Combination, mtu: int) -> int:
+    def probe(self, combination: Combination, mtu: int) -> int:
         """The longest packet of a run with this --tun-mtu, by the binary's own log. At verb 1, so
         it is never timed. Raises Unmeasurable."""
         def run() -> Ran:
@@ -2010,7 +1987,7 @@ class OpenvpnTest(Test):
         if mtu in self.lengths:
             return self.lengths[mtu]
         if mtu <= PROBED_MTU:
-            return self._probe(combination, mtu)
+            return self.probe(combination, mtu)
         return self.longest(combination, PROBED_MTU) + mtu - PROBED_MTU
 
     def timed(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
@@ -2028,7 +2005,36 @@ class OpenvpnTest(Test):
         return Sample(longest, seconds), rans[0]._replace(
             user=sum(ran.user for ran in rans), system=sum(ran.system for ran in rans))
 
-    # measuring with it
+
+class OpenvpnTest(Test):
+    """`openvpn --test-crypto`: every packet length from 1 to N is encrypted and decrypted, by the
+    code that a tunnel uses, in one process. The method of the pfSense and RRZN guides."""
+
+    name = 'openvpn'
+    title = 'OpenVPN\'s data channel (openvpn --test-crypto)'
+
+    # What not every build has is measured where it is there, and not missed elsewhere.
+    DEFAULTS = (('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA1'), ('aes-256-gcm', None), ('chacha20-poly1305', None))
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.options = context.options
+        self.openvpn = Openvpn(context.host, context.machine, context.options)
+        self.later = 0.0  # seconds that the measurements after the present one will take
+
+    def ready(self) -> str:
+        """See Test."""
+        return self.openvpn.check()
+
+    def combinations(self) -> List[Combination]:
+        """Every cipher with every digest asked for; without a wish, the documents' and the AEADs."""
+        options = self.options
+        if not options.ciphers and not options.auths:
+            return [Combination(cipher, auth, auth is not None) for cipher, auth in self.DEFAULTS]
+        ciphers = options.ciphers or tuple(cipher for cipher, auth in self.DEFAULTS if auth)
+        wanted = [Combination(cipher, None if is_aead(cipher) else auth)
+                  for cipher in ciphers for auth in options.auths or ('SHA1',)]
+        return list(dict.fromkeys(wanted))
 
     def measure(self) -> Iterator[Result]:
         """See Test."""
@@ -2065,15 +2071,15 @@ class OpenvpnTest(Test):
         cost per byte from a larger one where that is quick. Raises Unmeasurable."""
         self.context.listener.progress('looking at %s' % combination.title(), 0)
         began = self.host.clock()
-        self._probe(combination, SMALLEST_MTU)
-        small, _ = self.timed(combination, SMALLEST_MTU, 0)
+        self.openvpn.probe(combination, SMALLEST_MTU)
+        small, _ = self.openvpn.timed(combination, SMALLEST_MTU, 0)
         start, byte = 0.0, small.seconds / total_bytes(small.longest)
         if small.seconds < 2:
-            large, _ = self.timed(combination, COST_MTUS[2 if small.seconds < 0.1 else 1], small.seconds)
+            large, _ = self.openvpn.timed(combination, COST_MTUS[2 if small.seconds < 0.1 else 1], small.seconds)
             byte = max((large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest)), 1e-12)
             start = max(small.seconds - byte * total_bytes(small.longest), 0.0)
         cost = Cost(start, 0.0, byte)
-        seconds = run_seconds(cost, self.longest(combination, self.options.tun_mtu))
+        seconds = run_seconds(cost, self.openvpn.longest(combination, self.options.tun_mtu))
         return Prepared(combination, cost, seconds, self.host.clock() - began)
 
     def _prepare_baseline(self, prepared: List[Prepared]) -> Optional[Prepared]:
@@ -2093,13 +2099,13 @@ class OpenvpnTest(Test):
 
     def _plan(self, one: Prepared, share: float) -> Plan:
         def longest(mtu: int) -> int:
-            return self.longest(one.combination, mtu)
+            return self.openvpn.longest(one.combination, mtu)
         if self.options.quick:
             return quick_plan(one.cost, longest, self.options.tun_mtu, share, one.taken)
         return full_plan(one.seconds, self._small_seconds(one), share)
 
     def _small_seconds(self, one: Prepared) -> float:
-        return sum(run_seconds(one.cost, self.longest(one.combination, mtu)) for mtu in COST_MTUS)
+        return sum(run_seconds(one.cost, self.openvpn.longest(one.combination, mtu)) for mtu in COST_MTUS)
 
     def _shortened(self, one: Prepared, plan: Plan) -> Plan:
         runs = min(plan.least, max(3, int(plan.least / 2)))
@@ -2118,7 +2124,7 @@ class OpenvpnTest(Test):
     def _series(self, one: Prepared, plan: Plan) -> Timing:
         """Run the plan: rounds of one full run, with the small sizes spread among them."""
         if plan.seconds < WARM_UP_BELOW:
-            self.timed(one.combination, min(COST_MTUS[-1], self.options.tun_mtu), plan.seconds)
+            self.openvpn.timed(one.combination, min(COST_MTUS[-1], self.options.tun_mtu), plan.seconds)
         watch = Watch(self.context.machine)
         samples: List[Sample] = []
         rans: List[Ran] = []
@@ -2129,14 +2135,14 @@ class OpenvpnTest(Test):
                 watch.sample()
                 self._progress(one, until)
             self._progress(one, until)
-            sample, ran = self.timed(one.combination, mtu, plan.seconds, tick)
+            sample, ran = self.openvpn.timed(one.combination, mtu, plan.seconds, tick)
             samples.append(sample)
             rans.append(ran)
             return sample.seconds
 
         runs = self._rounds(plan, run)
         own = sum(ran.user + ran.system for ran in rans)
-        longest = self.longest(one.combination, self.options.tun_mtu)
+        longest = self.openvpn.longest(one.combination, self.options.tun_mtu)
         counted = longest if runs else max(sample.longest for sample in samples)
         big = [ran for ran, sample in zip(rans, samples) if sample.longest == counted]
         seconds = median(runs) if runs else run_seconds(fit_cost(samples) or one.cost, longest)
@@ -2163,24 +2169,22 @@ class OpenvpnTest(Test):
         left = max(until - self.host.clock(), 0.0) + self.later
         self.context.listener.progress(one.combination.title(), left)
 
-    # what comes out
-
     def _no_values(self, combination: Combination, error: Unmeasurable) -> Dict[str, Any]:
         return {'status': error.status, 'reason': error.reason, 'detail': error.detail,
-                'method': self.method(combination), 'extra': {}, **self._names(combination)}
+                'method': self.openvpn.method(combination), 'extra': {}, **self._names(combination)}
 
     def _names(self, combination: Combination) -> Dict[str, Any]:
         return {'algorithm': table_column(combination.cipher), 'cipher': combination.cipher, 'auth': combination.auth,
-                'tool': self.build.tool, 'library': self.build.library, 'driver': self.options.engine}
+                'tool': self.openvpn.build.tool, 'library': self.openvpn.build.library, 'driver': self.options.engine}
 
     def _values(self, combination: Combination, timing: Timing, floor: Optional[Timing], plan: Plan,
                 idle: bool) -> Dict[str, Any]:
-        longest = self.longest(combination, self.options.tun_mtu)
+        longest = self.openvpn.longest(combination, self.options.tun_mtu)
         mbit = work_mbit(longest) * self.options.processes
         return {
             **self._names(combination), 'seconds': timing.seconds, 'mbit': mbit, 'mbit_s': mbit / timing.seconds,
             'runs': timing.runs, 'spread': relative_spread(timing.runs) if timing.runs else None,
-            'warnings': self._warnings(timing, plan, idle), 'method': self.method(combination),
+            'warnings': self._warnings(timing, plan, idle), 'method': self.openvpn.method(combination),
             'extra': self._extra(timing, floor, longest, mbit)}
 
     def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
@@ -2201,7 +2205,7 @@ class OpenvpnTest(Test):
             'clock_mhz': [min(watched.clocks), max(watched.clocks)] if watched.clocks else None,
             'temperature_c': [min(watched.degrees), max(watched.degrees)] if watched.degrees else None,
             'governor': self.context.machine.governor(), 'processes': options.processes,
-            'dco_build': self.build.dco}
+            'dco_build': self.openvpn.build.dco}
         if options.quick:
             extra.update(self._quick_extra(timing, longest))
         return extra

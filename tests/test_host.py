@@ -189,6 +189,13 @@ class TestPrivate:
             host.close()
         assert not os.path.exists(folder)
 
+    def test_a_tmpdir_that_is_not_there_reaches_no_tool(self, tmp_path):
+        """openvpn refuses to start with one."""
+        for folder, kept in ((tmp_path, True), (tmp_path / 'missing', False)):
+            host = rb.LocalHost(environment={'TMPDIR': str(folder)})
+            assert ('TMPDIR' in host.environment) == kept
+            assert host.run('sh', '-c', 'echo "$TMPDIR"').out == (str(folder) if kept else '') + '\n'
+
     def test_a_full_disk_is_noticed_and_left_clean(self, tmp_path, monkeypatch):
         host = rb.LocalHost(environment={'TMPDIR': str(tmp_path)})
         written = []

@@ -417,15 +417,15 @@ def test_paired_with_a_stopwatch(place, monkeypatch):
     monkeypatch.setenv('TMPDIR', place('host').outside)
     host = rb.LocalHost()
     try:
-        test = rb.OpenvpnTest(rb.Context(host, rb.machine_of(host), rb.Options(), rb.Listener()))
-        test.ready()
+        openvpn = rb.Openvpn(host, rb.machine_of(host), rb.Options())
+        openvpn.check()
         combination = rb.Combination('aes-256-cbc', 'SHA1')
         mtu = next(size for size in (20000, 28000, 36000, 48000, 65000)
-                   if test.timed(combination, size, 5)[0].seconds > 0.9 or size == 65000)
-        command = test.command(combination, mtu, test.key)
+                   if openvpn.timed(combination, size, 5)[0].seconds > 0.9 or size == 65000)
+        command = openvpn.command(combination, mtu, openvpn.key)
         seen = []
         while len(seen) < 3 and not any(abs(ratio - 1) < 0.01 for ratio in seen):
-            seen.append(paired_ratio(lambda: test.timed(combination, mtu, 5)[0].seconds, command, 15))
+            seen.append(paired_ratio(lambda: openvpn.timed(combination, mtu, 5)[0].seconds, command, 15))
     finally:
         host.close()
     assert any(abs(ratio - 1) < 0.01 for ratio in seen), seen

@@ -81,11 +81,11 @@ def overhead(pairs):
     """The agent's seconds against the same command timed by hand, pair by pair."""
     host = rb.LocalHost()
     try:
-        test = rb.OpenvpnTest(rb.Context(host, rb.machine_of(host), rb.Options(), rb.Listener()))
-        test.ready()
+        openvpn = rb.Openvpn(host, rb.machine_of(host), rb.Options())
+        openvpn.check()
         one = rb.Combination('aes-256-cbc', 'SHA1')
-        test._probe(one, rb.SMALLEST_MTU)
-        argv = test.command(one, 20000, test.key)
+        openvpn.probe(one, rb.SMALLEST_MTU)
+        argv = openvpn.command(one, 20000, openvpn.key)
 
         def by_hand():
             started = time.perf_counter()
@@ -93,7 +93,7 @@ def overhead(pairs):
             return time.perf_counter() - started
         ratios = []
         for i in range(pairs):
-            first, second = (lambda: test.timed(one, 20000, 1)[0].seconds), by_hand
+            first, second = (lambda: openvpn.timed(one, 20000, 1)[0].seconds), by_hand
             if i % 2:
                 hand, mine = second(), first()
             else:

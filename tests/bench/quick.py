@@ -28,7 +28,7 @@ class RootHost(rb.LocalHost):
 
     def run_all(self, commands, limit, tick=rb.no_tick):
         if self.folder:
-            commands = [('chroot', self.folder) + tuple(argv) if argv[0] == 'openvpn' else argv for argv in commands]
+            commands = [('env', '-u', 'TMPDIR', 'chroot', self.folder) + tuple(argv) if argv[0] == 'openvpn' else argv for argv in commands]
         return super().run_all(commands, limit, tick)
 
     def private_path(self, name):
