@@ -3,8 +3,8 @@
 
 Copy this one file to a router and run it:
 
-    scp routerbench.py root@192.168.1.1:/tmp/
-    ssh root@192.168.1.1 python3 /tmp/routerbench.py
+    ssh root@192.168.1.1 'cat > /tmp/routerbench.py' < routerbench.py
+    ssh -t root@192.168.1.1 python3 /tmp/routerbench.py
 
 It finds out what the machine is, runs `openvpn --test-crypto` the way the pfSense and RRZN
 guides do, and prints one JSON line per result. stdout carries those lines and nothing else;
@@ -15,7 +15,7 @@ doing, and a list of codes that each say how the number could mislead.
     routerbench.py [run] [TEST ...]   measure (this is what happens without a command)
     routerbench.py info               what this machine is, and which tests can run here
 
-Exit status: 0 everything asked for was measured; 1 something failed; 2 wrong usage;
+Exit status: 0 everything asked for was measured; 1 something of it was not; 2 wrong usage;
 4 nothing could be measured here; 130 interrupted.
 
 Runs on Python 3.7 and later, on Linux and FreeBSD, with the standard library only, and of that
@@ -39,6 +39,7 @@ import os
 import re
 import select
 import signal
+import stat
 import time
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn,
                     Optional, Sequence, Tuple, Type)
@@ -50,7 +51,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOTHING, EXIT_INTERRUPTED = 0, 1, 2, 4, 1
 
 EXITS: Dict[int, str] = {
     EXIT_OK: 'everything asked for was measured',
-    EXIT_FAILED: 'something failed; the other lines are good',
+    EXIT_FAILED: 'something that was asked for could not be measured; the other lines are good',
     EXIT_USAGE: 'wrong usage',
     EXIT_NOTHING: 'nothing could be measured here; each line says what is missing',
     EXIT_INTERRUPTED: 'interrupted by Ctrl-C, a hang-up or `kill`',
@@ -78,12 +79,12 @@ WARNINGS: Dict[str, str] = {
     'cpu-starved': 'the tool got under 90 % of a processor: something else was running',
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
-    'estimated': 'predicted from shorter runs (--quick); extra.error_pct bounds the error',
+    'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct bounds the error',
     'low-clock': 'the processor ran below its highest clock (governor or heat)',
     'mixed-cores': 'the machine has cores of several kinds, and which one ran the test is not known',
     'not-idle': 'the machine was still busy when the wait for idle ran out',
     'short-run': 'one run took under a second, so start-up weighs in it; extra.start_ms has it',
-    'single-run': 'one run only, because three would not fit into the time budget',
+    'single-run': 'one run only, because more would not fit into the time budget or --quick\'s share of it',
     'system-heavy': 'most of the time went to the kernel, as with a crypto engine behind it',
     'unstable': 'the runs lay over 5 % apart',
     'virtual-machine': 'measured in a virtual or emulated machine, not on a router',
@@ -333,8 +334,9 @@ def least_squares(table: Sequence[Sequence[float]], seen: Sequence[float]) -> Op
 
 def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
     """The cost model seconds = start + packet * N + byte * N(N+1)/2 through runs of at least three
-    lengths; None if they do not determine it. No part of a cost can be below zero: what comes out
-    so is noise, and the others are fitted without it."""
+    lengths; None if they do not determine it. Start-up and the cost per packet cannot be below
+    zero: what comes out so is noise, and the others are fitted without it. Without a cost per byte
+    there is no model."""
     terms = [0, 1, 2] if len({sample.longest for sample in samples}) > 2 else []
     while terms:
         table = [[(1.0, float(s.longest), float(total_bytes(s.longest)))[t] for t in terms]
@@ -342,10 +344,12 @@ def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
         found = least_squares(table, [s.seconds for s in samples])
         if found is None:
             return None
-        below = [t for t, value in zip(terms, found) if value < 0]
+        parts = dict(zip(terms, found))
+        below = [term for term in terms if parts[term] < 0]
+        if parts[2] <= 0:
+            return None
         if not below:
-            parts = dict(zip(terms, found))
-            return Cost(parts.get(0, 0.0), parts.get(1, 0.0), parts.get(2, 0.0))
+            return Cost(parts.get(0, 0.0), parts.get(1, 0.0), parts[2])
         terms.remove(below[0])
     return None
 
@@ -714,6 +718,13 @@ def elf_byte_order(header: bytes) -> Optional[str]:
     return {1: 'little', 2: 'big'}.get(header[5])
 
 
+def memory_disks(mounts: str) -> List[str]:
+    """The mount points that are in memory, from /proc/mounts or what `mount` prints on Linux or FreeBSD."""
+    linux = re.findall(r'^\S+ (?:on )?(/\S*) (?:type )?(?:tmpfs|ramfs) ', mounts, re.M)
+    bsd = re.findall(r'^(?:/dev/md\d+\S*|tmpfs) on (/\S*) \(', mounts, re.M)
+    return linux + bsd
+
+
 ARCH_BY_ORDER = {('mips', 'little'): 'mipsel', ('mips64', 'little'): 'mips64el',
                  ('aarch64', 'big'): 'aarch64_be', ('ppc64', 'little'): 'ppc64le'}
 
@@ -758,7 +769,7 @@ OPENVPN_REFUSALS: Tuple[Tuple[str, str], ...] = (
     (r"Message hash algorithm '[^']*' not found", 'auth-unsupported'),
     (r'cannot load engine|engine functionality is not available|: engine \(', 'engine-unavailable'),
     (r'TUN MTU value .* must be|tun-mtu: Must be an integer', 'bad-mtu'),
-    (r'No space left on device', 'no-space'),
+    (r'No space left on device|Temporary directory .* fails', 'no-space'),
 )
 
 
@@ -766,6 +777,11 @@ def openvpn_refusal(text: str) -> Optional[str]:
     """The reason code for what openvpn says it will not do; None if it says nothing of the kind.
     Deprecation notes are no refusal."""
     return next((reason for pattern, reason in OPENVPN_REFUSALS if re.search(pattern, text)), None)
+
+
+def without_paths(text: str) -> str:
+    """Text with the files that it names by their last part, but for those that every system has."""
+    return re.sub(r"(?<![\w/.])/(?!usr/|lib/|etc/|dev/|proc/)(?:[^\s':,;/]+/)*([^\s':,;/]+)", r'.../\1', text)
 
 
 LOG_STAMP = r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) '
@@ -787,6 +803,7 @@ SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/s
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
 FIRST_TICK, TICK_SECONDS = 0.1, 1.0
+STDOUT, STDERR = 1, 2
 Tick = Callable[[float], None]
 
 
@@ -885,8 +902,8 @@ class Job:
         import subprocess
         self.argv, self.clock = tuple(argv), clock
         self.kept: Dict[int, Kept] = {}
-        self.usage: Optional[Any] = None
-        self.timed_out = False
+        self.usage: Any = None
+        self.gone = self.timed_out = False
         self.status = 0
         self.started = self.ended = clock()
         try:
@@ -903,7 +920,7 @@ class Job:
 
     def alive(self) -> bool:
         """Whether it was started and has not been reaped."""
-        return not self.status and not self.error and self.usage is None
+        return not self.gone and not self.error
 
     def read(self, stream: int) -> None:
         """Take what a stream has; its end closes it."""
@@ -915,10 +932,13 @@ class Job:
 
     def reap(self) -> None:
         """Note how it ended, if it has. wait4 gives its own times, without those of others."""
-        pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
-        if pid:
+        try:
+            pid, status, self.usage = os.wait4(self.process.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody else has reaped it, so how it ended is not known
+            pid, status = self.process.pid, 0xff00
+        self.gone = pid != 0
+        if self.gone:
             self.ended = self.clock()
-            self.usage = usage
             self.status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
             self.process.returncode = self.status  # so that Popen doesn't wait for it as well
 
@@ -931,7 +951,7 @@ class Job:
         except OSError:
             pass  # nothing was left
         for _ in range(200):  # a process that the kernel holds may never go: two seconds, then without it
-            if self.usage is not None:
+            if self.gone:
                 break
             self.reap()
             time.sleep(0.01)
@@ -955,7 +975,7 @@ class Job:
         if self.error:
             return Ran(self.argv, self.status, err=self.error)
         out, err = (self.kept[stream].text() for stream in self.streams)
-        user, system = (self.usage.ru_utime, self.usage.ru_stime) if self.usage else (0.0, 0.0)
+        user, system = getattr(self.usage, 'ru_utime', 0.0), getattr(self.usage, 'ru_stime', 0.0)
         return Ran(self.argv, self.status, out, err, self.ended - self.started, user, system, self.timed_out)
 
 
@@ -972,17 +992,20 @@ class LocalHost(Host):
         path = self.environment.get('PATH', '').split(':')
         self.environment['PATH'] = ':'.join([d for d in path if d] + [d for d in SYSTEM_PATH if d not in path])
         self.environment['LC_ALL'] = 'C'
-        if not os.path.isdir(self.environment.get('TMPDIR', '/')):
-            del self.environment['TMPDIR']  # openvpn would refuse to start
+        self.places = [self.environment.get('TMPDIR', ''), '/tmp', '/var/tmp', '/dev/shm', '/run', '/var/run']
+        usable = [place for place in self.places if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)]
+        self.environment.update(TMPDIR=usable[0] if usable else '/tmp')  # openvpn does not start without one
         self.private: Optional[str] = None
         self.signalled = self.watching = False
-        self.wake, self._waker = os.pipe()
-        for end in (self.wake, self._waker):
+        self.pipe: Tuple[int, ...] = os.pipe()
+        self.wake, self._waker = self.pipe
+        for end in self.pipe:
             os.set_blocking(end, False)
 
     def watch_signals(self) -> None:
         """Let Ctrl-C, a hang-up and `kill` mark this host instead of ending the program at once."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some that start us ignore it, and then wait4 finds nobody
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             if signal.getsignal(number) != signal.SIG_IGN:  # nohup, or a shell's background job
                 signal.signal(number, self._mark)
         signal.set_wakeup_fd(self._waker)
@@ -994,6 +1017,8 @@ class LocalHost(Host):
     def _look(self) -> None:
         if self.signalled:
             raise Interrupted()
+        if self.watching and deserted():
+            raise BrokenPipeError()
 
     def _path(self, path: str) -> str:
         return os.path.join(self.root, path.lstrip('/'))
@@ -1087,11 +1112,10 @@ class LocalHost(Host):
     def private_path(self, name: str) -> str:
         """See Host. The first directory that takes a kilobyte is used: /tmp may be full."""
         if self.private is None:
-            places = [self.environment.get('TMPDIR', ''), '/tmp', '/var/tmp', '/dev/shm', '/run', '/var/run']
-            self.private = next(filter(None, (self._make_private(place) for place in places if place)), None)
+            self.private = next(filter(None, (self._make_private(place) for place in self.places if place)), None)
         if self.private is None:
-            raise NoSpace('no directory has room for a key of 1 kB: /tmp, /var/tmp and /dev/shm are full '
-                          'or read-only')
+            raise NoSpace('no directory has room for a key of 1 kB: /tmp, /var/tmp and /dev/shm are full or '
+                          'read-only; free some, or point TMPDIR elsewhere')
         return os.path.join(self.private, name)
 
     def _make_private(self, place: str) -> Optional[str]:
@@ -1113,9 +1137,9 @@ class LocalHost(Host):
     def _sweep(self, place: str) -> None:
         """Remove what a run of ours left that was killed with -9 (its process is gone)."""
         for name in self.names(place):
-            match = re.match(r'routerbench-(\d+)-[0-9a-f]{8}$', name)
+            match = re.match(r'routerbench-([0-9]{1,9})-[0-9a-f]{8}$', name)
             path = os.path.join(self._path(place), name)
-            if match and not os.path.islink(path) and not process_exists(int(match.group(1))):
+            if match and own_directory(path) and not process_exists(int(match.group(1))):
                 self._remove(path)
 
     @staticmethod
@@ -1132,9 +1156,30 @@ class LocalHost(Host):
         if self.watching:
             signal.set_wakeup_fd(-1)
             self.watching = False
+        for end in self.pipe:
+            os.close(end)
+        self.pipe = ()
         if self.private is not None:
             self._remove(self.private)
             self.private = None
+
+
+def deserted() -> bool:
+    """Whether nobody can read stdout any more: the ssh that started us has ended, and that sends no
+    signal unless it had a terminal."""
+    watch = select.poll()
+    watch.register(STDOUT, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
+
+
+def own_directory(path: str) -> bool:
+    """Whether this is a directory (no link to one) of this user: nobody else can put another in its
+    place where /tmp is sticky."""
+    try:
+        state = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
 
 
 def process_exists(pid: int) -> bool:
@@ -1218,16 +1263,12 @@ class Machine:
         """Processor time so far."""
         return None
 
-    def clocks(self) -> List[float]:
-        """MHz of the processors now."""
-        return []
+    def sense(self) -> Tuple[List[float], Optional[float]]:
+        """MHz of the processors and the hottest sensor in Celsius, now."""
+        return [], None
 
     def highest_clock(self) -> Optional[float]:
         """The highest MHz that the system may set."""
-        return None
-
-    def degrees(self) -> Optional[float]:
-        """The hottest sensor in Celsius."""
         return None
 
     def slow_crypto(self) -> bool:
@@ -1406,20 +1447,17 @@ class LinuxMachine(Machine):
         """/proc/stat, which counts in hundredths for every kernel."""
         return parse_ticks(self.host.text('/proc/stat'), 100.0)
 
-    def clocks(self) -> List[float]:
-        """scaling_cur_freq."""
-        return self._policy_mhz('scaling_cur_freq')
+    def sense(self) -> Tuple[List[float], Optional[float]]:
+        """scaling_cur_freq and the thermal zones."""
+        zones = (whole_number(self.host.text('/sys/class/thermal/%s/temp' % name).strip())
+                 for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone'))
+        hottest = max([zone / 1000 for zone in zones if 1000 <= zone < 150000], default=None)
+        return self._policy_mhz('scaling_cur_freq'), hottest
 
     def highest_clock(self) -> Optional[float]:
         """cpuinfo_max_freq; scaling_max_freq is what heat or a user have left of it."""
         highest = self._policy_mhz('cpuinfo_max_freq')
         return max(highest) if highest else None
-
-    def degrees(self) -> Optional[float]:
-        """Thermal zones."""
-        zones = (whole_number(self.host.text('/sys/class/thermal/%s/temp' % name).strip())
-                 for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone'))
-        return max([zone / 1000 for zone in zones if 1000 <= zone < 150000], default=None)
 
 
 class FreeBsdMachine(Machine):
@@ -1523,19 +1561,16 @@ class FreeBsdMachine(Machine):
             return None
         return Ticks(sum(counts[:4]) / int(hertz.group(1)), counts[4] / int(hertz.group(1)))
 
-    def clocks(self) -> List[float]:
-        """dev.cpu.0.freq."""
-        clock = whole_number(self._sysctl('dev.cpu.0.freq').get('dev.cpu.0.freq', ''))
-        return [float(clock)] if clock else []
+    def sense(self) -> Tuple[List[float], Optional[float]]:
+        """dev.cpu.0.freq and dev.cpu.0.temperature, `57.0C`, in one call: it starts a process."""
+        found = self._sysctl('dev.cpu.0.freq', 'dev.cpu.0.temperature')
+        clock = whole_number(found.get('dev.cpu.0.freq', ''))
+        heat = re.match(r'(\d{1,3}\.\d+)C', found.get('dev.cpu.0.temperature', ''))
+        return [float(clock)] if clock else [], float(heat.group(1)) if heat else None
 
     def highest_clock(self) -> Optional[float]:
         """The nominal level."""
         return levels_mhz(self.control.get('dev.cpu.0.freq_levels', ''))
-
-    def degrees(self) -> Optional[float]:
-        """dev.cpu.0.temperature, `57.0C`."""
-        match = re.match(r'(\d+\.\d+)C', self._sysctl('dev.cpu.0.temperature').get('dev.cpu.0.temperature', ''))
-        return float(match.group(1)) if match else None
 
     def slow_crypto(self) -> bool:
         """cryptodev lets OpenSSL go through the kernel, at the price of a system call each time."""
@@ -1549,7 +1584,7 @@ def machine_of(host: Host) -> Machine:
 
 
 PACKAGES: Dict[str, Dict[str, str]] = {'openvpn': {'opkg': 'openvpn-openssl', 'apk': 'openvpn'}}
-INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk add %s'), ('pkg', 'pkg install %s'),
+INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk update && apk add %s'), ('pkg', 'pkg install %s'),
               ('apt-get', 'apt-get install %s'), ('dnf', 'dnf install %s'), ('yum', 'yum install %s'),
               ('zypper', 'zypper install %s'), ('pacman', 'pacman -S %s'))
 
@@ -1569,18 +1604,12 @@ def clock_is_set(host: Host) -> bool:
     return time.gmtime(host.now()).tm_year >= RELEASE_YEAR
 
 
-def memory_disks(mounts: str) -> List[str]:
-    """The mount points that are in memory, from /proc/mounts or what `mount` prints on Linux or FreeBSD."""
-    linux = re.findall(r'^\S+ (?:on )?(/\S*) (?:type )?(?:tmpfs|ramfs) ', mounts, re.M)
-    bsd = re.findall(r'^(?:/dev/md\d+\S*|tmpfs) on (/\S*) \(', mounts, re.M)
-    return linux + bsd
-
-
 # --- measuring ----------------------------------------------------------------------------------
 
 STABLE_SPREAD, UNSTABLE_SPREAD = 0.03, 0.05
 IDLE_SHARE = 0.10  # of one processor
 FULL_SECONDS = 5.0  # of counted runs at least, so that a fast machine's noise averages out
+MOST_RUNS = 50
 MANY_RUNS_SECONDS = 20.0  # five runs rather than three as long as they fit into this
 SMALLEST_MTU = 100  # bytes, the smallest that every openvpn takes
 COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
@@ -1605,24 +1634,24 @@ class Watch:
         self.clocks: List[float] = []
         self.degrees: List[float] = []
         self.began = self._now()
-        self._feel()
+        self._feel(working=False)
 
     def _now(self) -> Tuple[float, Optional[Ticks], float]:
         return self.host.clock(), self.machine.ticks(), self.host.used()
 
-    def _feel(self) -> None:
-        hottest = self.machine.degrees()
+    def _feel(self, working: bool) -> None:
+        clocks, hottest = self.machine.sense()
+        # The fastest clock is that of the processor at work; the others may rest.
+        self.clocks += [max(clocks)] if clocks and working else []
         self.degrees += [] if hottest is None else [hottest]
 
     def sample(self) -> None:
-        """Look at the sensors while it runs. The fastest clock is that of the processor at work; the
-        others may rest."""
-        self.clocks += [max(clocks) for clocks in (self.machine.clocks(),) if clocks]
-        self._feel()
+        """Look at the sensors while it runs."""
+        self._feel(working=True)
 
     def end(self, own: float = 0.0) -> Watched:
         """The result; `own` s of processor time are the measured command's."""
-        self._feel()
+        self._feel(working=False)
         (clock, ticks, used), (clock_now, ticks_now, used_now) = self.began, self._now()
         others = None
         if ticks and ticks_now and clock_now > clock:
@@ -1633,60 +1662,59 @@ class Watch:
 
 def wait_idle(machine: Machine, limit: float, listener: Listener) -> bool:
     """Wait until other programs take under a tenth of a processor, `limit` s at the most. True if
-    it came to that, or if the system does not tell."""
+    it came to that, if the system does not tell, or if nobody wants to wait."""
     deadline = machine.host.clock() + limit
-    while True:
+    while limit > 0:
         watch = Watch(machine)
-        machine.host.sleep(min(1.0, max(limit, 0.1)))
+        machine.host.sleep(1.0)
         others = watch.end().others
         if others is None or others < IDLE_SHARE:
             return True
         left = deadline - machine.host.clock()
         if left <= 0:
+            listener.note('Other programs still take %.0f %% of a processor (`top` shows which); measuring all the same.' % (100 * others))
             return False
         listener.progress('waiting for an idle machine (others take %.0f %% of a processor)' % (100 * others), left)
+    return True
 
 
 class Plan(NamedTuple):
     """How often a run of `seconds` is repeated: `least` times at any rate, until the runs lie within
-    3 %, `most` times at the most; `expected` and `limit` are the seconds that these take with the
-    small sizes. `fixed` sizes instead of repeats are --quick's."""
+    3 %, `most` times at the most; `expected` and `limit` are the seconds that these take with
+    `rounds` rounds of the small sizes. `fixed` sizes instead of repeats are --quick's."""
 
     seconds: float
     least: int
     most: int
+    rounds: int
     expected: float
     limit: float
     fixed: Tuple[int, ...] = ()
 
 
 def full_runs(seconds: float) -> int:
-    """Runs that the full method makes: five or three, more where they are short."""
+    """Runs that the full method makes: five or three, more where they are short, fifty at the most."""
     few = 5 if 5 * seconds <= MANY_RUNS_SECONDS else 3
-    return max(few, int(FULL_SECONDS / seconds + 0.999)) if seconds > 0 else few
-
-
-def rounds_seconds(runs: int, seconds: float, small: float) -> float:
-    """What `runs` full runs take with the small sizes among them, which take `small` s a round: up
-    to three rounds, more as long as they stay below an eighth."""
-    return runs * seconds + max(runs * seconds / 8, min(3, runs) * small)
+    return min(max(few, int(FULL_SECONDS / seconds + 0.999)), MOST_RUNS) if seconds > 0 else few
 
 
 def repeats(least: int, most: int, seconds: float, small: float) -> Plan:
-    """The plan of that many runs."""
-    return Plan(seconds, least, most, rounds_seconds(least, seconds, small), rounds_seconds(most, seconds, small))
+    """The plan of that many runs. The small sizes take `small` s a round: three rounds, more as long
+    as they stay below an eighth of the time, but a single one where that takes longer than a run."""
+    rounds = 1 if small > seconds else max(min(3, least), int(least * seconds / 8 / small) if small else 0)
+    return Plan(seconds, least, most, rounds, least * seconds + rounds * small, most * seconds + rounds * small)
 
 
 def full_plan(seconds: float, small: float, share: float) -> Plan:
     """The full method within `share` s. Runs that lie apart are repeated up to twice as often, but
     what takes under 20 s stays under 20 s."""
-    runs = full_runs(seconds)
-    if rounds_seconds(runs, seconds, small) > share:
-        runs = 3 if rounds_seconds(3, seconds, small) <= share else 1
-    expected = rounds_seconds(runs, seconds, small)
-    bound = min(share, MANY_RUNS_SECONDS) if expected <= MANY_RUNS_SECONDS else share
-    most = min(2 * runs, int(min(bound - 3 * small, bound / 1.125) / seconds)) if runs > 1 else 1
-    return repeats(runs, max(runs, most), seconds, small)
+    least = full_runs(seconds)
+    if repeats(least, least, seconds, small).expected > share:
+        least = 3 if repeats(3, 3, seconds, small).expected <= share else 1
+    plan = repeats(least, least, seconds, small)
+    bound = min(share, MANY_RUNS_SECONDS) if plan.expected <= MANY_RUNS_SECONDS else share
+    spare = int(max(bound - plan.expected, 0.0) / seconds) if least > 1 else 0
+    return repeats(least, min(least + spare, 2 * least), seconds, small)
 
 
 def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float, taken: float = 0.0) -> Plan:
@@ -1698,22 +1726,20 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     def predicted(sizes: Iterable[int]) -> float:
         return sum(run_seconds(cost, longest(size)) for size in sizes)
     seconds, small = predicted([mtu]), predicted(COST_MTUS)
-    full = rounds_seconds(full_runs(seconds), seconds, small)
-    part = QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG
-    budget = min((full + taken) * part - taken, share)
-    runs = max(int(min(budget - 3 * small, budget / 1.125) / seconds), 1)
-    if runs >= 2 or full <= MANY_RUNS_SECONDS:
-        most = 2 * runs if runs >= 2 and 2 * runs * seconds <= share else runs
-        return repeats(runs, most, seconds, small)
+    full = repeats(full_runs(seconds), full_runs(seconds), seconds, small).expected
+    budget = min((full + taken) * (QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) - taken, share)
+    least = max(int(min(budget - 3 * small, budget / 1.125) / seconds), 1)
+    if least >= 2 or full <= MANY_RUNS_SECONDS:
+        return repeats(least, 2 * least if least > 1 and 2 * budget <= share else least, seconds, small)
     eighth = max(mtu // 8, SMALLEST_MTU)
     few = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
     largest, left = mtu, budget - predicted(few)
     while largest > mtu // 4 and predicted([largest]) > left:
         largest -= mtu // 100 or 1
     sizes = few[:2] + [largest] + few[2:]
-    if len({longest(size) for size in sizes}) < 3 or predicted(sizes) > min(budget, seconds):
+    if len({longest(size) for size in sizes}) < 3 or predicted(sizes) > seconds:
         return repeats(1, 1, seconds, small)  # the whole run tells more for less
-    return Plan(seconds, 0, 0, predicted(sizes), predicted(sizes), tuple(sizes))
+    return Plan(seconds, 0, 0, 0, predicted(sizes), predicted(sizes), tuple(sizes))
 
 
 def noise(samples: Sequence[Sample]) -> float:
@@ -1793,7 +1819,7 @@ class Test:
         raise NotImplementedError
 
 
-PROBED_MTU = 2000  # above the floor of 1600 that openvpn 2.6 and later put under the packet length
+PROBED_MTUS = (1900, 2000)  # above the floor of 1600 that openvpn 2.6 and later put under the packet length
 REAL_PACKET = 1420  # bytes that a tunnel over Ethernet carries in a packet
 PROBE_SECONDS = 60.0
 WARM_UP_BELOW = 5.0  # seconds; in longer runs the time a governor needs to raise the clock is lost
@@ -1806,7 +1832,7 @@ EXTRA: Dict[str, str] = {
     'tun_mtu': 'the --tun-mtu of the counted runs',
     'packets': 'longest packet by the binary\'s own log: it worked on every length from 1 to this',
     'mbit_s_3200': 'the guide\'s formula, 8 N (N+1) / 10^6 Mbit with N = tun_mtu, by `seconds`; for comparison',
-    'net_mbit_s': 'the same work without the time that a run with no cipher and no digest takes',
+    'net_mbit_s': 'the same work without the time that a run with no cipher and no digest takes; null if lost in noise',
     'per_packet_us': 'time per packet that does not depend on its size, for encrypting and decrypting it',
     'per_byte_ns': 'time per byte, for encrypting and decrypting it',
     'mbit_s_1420': 'the forecast for packets of 1420 bytes, which is what a tunnel carries',
@@ -1820,7 +1846,7 @@ EXTRA: Dict[str, str] = {
     'processes': 'openvpn processes that ran at once; `mbit` is their sum',
     'dco_build': 'true if this build can leave the data channel to the kernel, which is not measured here',
     'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent',
-    'samples': '--quick: [longest packet, seconds] of each run that `seconds` was predicted from',
+    'samples': '--quick: [longest packet, seconds] of each run that the line rests on',
 }
 
 
@@ -1877,12 +1903,13 @@ class Timing(NamedTuple):
 OPENVPN_REMEDIES: Dict[str, str] = {
     'auth-unsupported': '%(library)s has no digest %(auth)s; `openvpn --show-digests` lists what it has',
     'bad-mtu': 'this openvpn refuses --tun-mtu %(mtu)d: %(said)s',
-    'cipher-unsupported': '%(library)s does not have %(cipher)s; `openvpn --show-ciphers` lists what it has',
+    'cipher-unsupported': '%(library)s does not have %(cipher)s; `openvpn --show-ciphers` lists what it has, and '
+                          'a build with OpenSSL has the most',
     'engine-unavailable': 'no crypto engine %(engine)s: %(said)s; `openvpn --show-engines` lists what there is',
     'mode-unsupported': '%(tool)s with %(library)s has %(cipher)s but cannot use its mode here; '
                         'aes-256-cbc works everywhere',
     'no-space': 'no room for the key: %(said)s; free some of /tmp or point TMPDIR elsewhere',
-    'tool-failed': 'openvpn ended with status %(status)d: %(said)s',
+    'tool-failed': 'openvpn ended with status %(status)d: %(said)s; the command in `method` shows all it says',
 }
 
 
@@ -1901,10 +1928,11 @@ class Openvpn:
         if not self.host.find('openvpn'):
             raise Unmeasurable('tool-missing', 'openvpn is not in %s: %s' % (
                 ', '.join(SYSTEM_PATH[:6]), install_hint(self.host, 'openvpn')), 'skipped')
-        free = self.machine.available_kb()
-        if free is not None and free < LEAST_MEMORY_KB:
-            raise Unmeasurable('low-memory', 'only %d kB of memory are free and openvpn needs about %d: '
-                               'stop a service and try again' % (free, LEAST_MEMORY_KB), 'skipped')
+        free, need = self.machine.available_kb(), LEAST_MEMORY_KB * self.options.processes
+        if free is not None and free < need:
+            remedy = 'stop a service' if self.options.processes == 1 else 'ask for fewer --processes'
+            raise Unmeasurable('low-memory', 'only %d kB of memory are free and openvpn needs about %d: %s and try '
+                               'again' % (free, need, remedy), 'skipped')
         ran = self.host.run('openvpn', '--version', limit=self._limit(0))
         if ran.timed_out or ran.status > 2:  # its status for this is 1 up to 2.4
             self._refuse(ran, Combination('none', 'none'), 0)
@@ -1912,7 +1940,7 @@ class Openvpn:
         return ', '.join(filter(None, (self.build.tool, self.build.library)))
 
     def _limit(self, expected: float) -> float:
-        return self.options.limit or max(PROBE_SECONDS, 20 * expected)
+        return self.options.limit or max(PROBE_SECONDS, 20 * expected) * self.options.processes
 
     def command(self, combination: Combination, mtu: int, key: str, verb: int = 0) -> Tuple[str, ...]:
         """The command line, in the order of the guide's."""
@@ -1933,13 +1961,16 @@ class Openvpn:
         if ran.timed_out:
             raise Unmeasurable('timeout', 'openvpn did not end within %.0f s and was stopped; --limit gives it '
                                'more time' % ran.seconds)
+        if ran.status == 126 and re.search('Too many|annot allocate|temporarily', ran.err):
+            raise Unmeasurable('low-memory', 'the system could not start openvpn (%s): stop a service, or ask for fewer '
+                               '--processes' % plain(ran.err))
         if ran.status in (126, 127):
             raise Unmeasurable('tool-broken', 'openvpn is there but does not run (%s): reinstall it, %s' % (
                 plain(ran.err) or 'status %d' % ran.status, install_hint(self.host, 'openvpn')))
         if ran.status > 128:
             raise Unmeasurable('killed', 'openvpn was ended by signal %d; if that was for want of memory, the end '
                                'of `dmesg` says so' % (ran.status - 128))
-        said = (ran.out + ran.err).replace(self.key or '/tmp/secret', '/tmp/secret')
+        said = without_paths(ran.out + ran.err)
         reason = openvpn_refusal(said) or 'tool-failed'
         detail = OPENVPN_REMEDIES[reason] % {
             'library': self.build.library or 'this build', 'tool': self.build.tool, 'auth': combination.auth,
@@ -1982,13 +2013,16 @@ class Openvpn:
         return longest
 
     def longest(self, combination: Combination, mtu: int) -> int:
-        """The longest packet for a --tun-mtu. Small ones are probed; above the floor that 2.6
-        and later put under it, it grows with the --tun-mtu byte by byte."""
+        """The longest packet for a --tun-mtu. Small ones are probed; a larger one is, byte by byte,
+        as much longer as its --tun-mtu is larger, if two probes show that it grows so."""
         if mtu in self.lengths:
             return self.lengths[mtu]
-        if mtu <= PROBED_MTU:
+        if mtu <= PROBED_MTUS[1]:
             return self.probe(combination, mtu)
-        return self.longest(combination, PROBED_MTU) + mtu - PROBED_MTU
+        lower, upper = (self.longest(combination, probed) for probed in PROBED_MTUS)
+        if upper - lower != PROBED_MTUS[1] - PROBED_MTUS[0]:
+            return self.probe(combination, mtu)
+        return upper + mtu - PROBED_MTUS[1]
 
     def timed(self, combination: Combination, mtu: int, expected: float, tick: Tick = no_tick) -> Tuple[Sample, Ran]:
         """One timed run (of all processes together) and the sum of what they used."""
@@ -2020,7 +2054,6 @@ class OpenvpnTest(Test):
         super().__init__(context)
         self.options = context.options
         self.openvpn = Openvpn(context.host, context.machine, context.options)
-        self.later = 0.0  # seconds that the measurements after the present one will take
 
     def ready(self) -> str:
         """See Test."""
@@ -2039,32 +2072,35 @@ class OpenvpnTest(Test):
     def measure(self) -> Iterator[Result]:
         """See Test."""
         self.context.listener.note(self.ready())
+        idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         prepared: List[Prepared] = []
+        refused: List[Combination] = []
         for combination in self.combinations():
             try:
                 prepared.append(self.prepare(combination))
             except Unmeasurable as error:
+                refused.append(combination)
                 yield Result(self._no_values(combination, error), combination.asked)
-        if not prepared:
-            return
-        baseline = self._prepare_baseline(prepared)
-        rest = [one for one in prepared if one != baseline]
-        queue = ([baseline] if baseline else []) + rest
+        if prepared:
+            baseline = self._prepare_baseline(prepared, refused)
+            yield from self._measure_prepared(prepared, baseline, idle)
+
+    def _measure_prepared(self, prepared: List[Prepared], baseline: Optional[Prepared], idle: bool) -> Iterator[Result]:
+        """Measure them, what only is subtracted from the others first."""
+        queue = ([baseline] if baseline else []) + [one for one in prepared if one != baseline]
         plans = self._plans(queue, None if baseline in prepared else baseline)
         self._announce(len(prepared), plans)
-        idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         floor: Optional[Timing] = None
         for i, (one, plan) in enumerate(zip(queue, plans)):
-            self.later = sum(later.expected for later in plans[i + 1:])
             try:
-                timing = self._series(one, plan)
+                timing = self._series(one, plan, sum(later.expected for later in plans[i + 1:]))
             except Unmeasurable as error:
                 if one in prepared:
                     yield Result(self._no_values(one.combination, error), one.combination.asked)
                 continue
             floor = timing if one == baseline else floor
             if one in prepared:
-                yield Result(self._values(one.combination, timing, floor, plan, idle))
+                yield Result(self._values(one.combination, timing, floor, idle))
 
     def prepare(self, combination: Combination) -> Prepared:
         """See whether it works, and roughly what it costs: start-up from the smallest run, the
@@ -2076,19 +2112,24 @@ class OpenvpnTest(Test):
         start, byte = 0.0, small.seconds / total_bytes(small.longest)
         if small.seconds < 2:
             large, _ = self.openvpn.timed(combination, COST_MTUS[2 if small.seconds < 0.1 else 1], small.seconds)
-            byte = max((large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest)), 1e-12)
+            grown = (large.seconds - small.seconds) / (total_bytes(large.longest) - total_bytes(small.longest))
+            byte = grown if grown > 0 else large.seconds / total_bytes(large.longest)
             start = max(small.seconds - byte * total_bytes(small.longest), 0.0)
         cost = Cost(start, 0.0, byte)
         seconds = run_seconds(cost, self.openvpn.longest(combination, self.options.tun_mtu))
         return Prepared(combination, cost, seconds, self.host.clock() - began)
 
-    def _prepare_baseline(self, prepared: List[Prepared]) -> Optional[Prepared]:
-        """What the test does besides encrypting: the same with no cipher and no digest."""
+    def _prepare_baseline(self, prepared: List[Prepared], refused: List[Combination]) -> Optional[Prepared]:
+        """What the test does besides encrypting: the same with no cipher and no digest. A build
+        that can't do that has no net_mbit_s."""
         nothing = Combination('none', 'none')
+        asked = [one for one in prepared if one.combination == nothing]
+        if asked or nothing in refused:
+            return asked[0] if asked else None
         try:
-            return next((one for one in prepared if one.combination[:2] == nothing[:2]), None) or self.prepare(nothing)
+            return self.prepare(nothing)
         except Unmeasurable:
-            return None  # a build without it has no net_mbit_s
+            return None
 
     def _plans(self, queue: List[Prepared], correction: Optional[Prepared]) -> List[Plan]:
         """The time budget shared out by how long each takes. What only serves as a correction is
@@ -2108,21 +2149,22 @@ class OpenvpnTest(Test):
         return sum(run_seconds(one.cost, self.openvpn.longest(one.combination, mtu)) for mtu in COST_MTUS)
 
     def _shortened(self, one: Prepared, plan: Plan) -> Plan:
-        runs = min(plan.least, max(3, int(plan.least / 2)))
-        if plan.fixed:
-            return plan
-        return repeats(runs, runs, one.seconds, self._small_seconds(one))
+        runs = min(plan.least, max(3, plan.least // 2))
+        return plan if plan.fixed else repeats(runs, runs, one.seconds, self._small_seconds(one))
 
     def _announce(self, count: int, plans: List[Plan]) -> None:
-        seconds = sum(plan.expected for plan in plans)
-        most = sum(plan.limit for plan in plans)
+        seconds, most = sum(plan.expected for plan in plans), sum(plan.limit for plan in plans)
         text = '%d measurement%s, about %s' % (count, '' if count == 1 else 's', spoken(seconds))
+        if most > 1.5 * seconds:
+            text += ', at most %s if the runs lie apart' % spoken(most)
+        if seconds > 1.05 * self.options.budget:
+            text += ': more than the budget of %s, even with one run each' % spoken(self.options.budget)
         if seconds > 120 and not self.options.quick:
             text += ' (--quick takes about an eighth of that)'
-        self.context.listener.note(text + (', at most %s if the runs lie apart' % spoken(most) if most > 1.5 * seconds else ''))
+        self.context.listener.note(text)
 
-    def _series(self, one: Prepared, plan: Plan) -> Timing:
-        """Run the plan: rounds of one full run, with the small sizes spread among them."""
+    def _series(self, one: Prepared, plan: Plan, later: float) -> Timing:
+        """Run the plan. `later` s of other measurements come after it."""
         if plan.seconds < WARM_UP_BELOW:
             self.openvpn.timed(one.combination, min(COST_MTUS[-1], self.options.tun_mtu), plan.seconds)
         watch = Watch(self.context.machine)
@@ -2133,40 +2175,52 @@ class OpenvpnTest(Test):
         def run(mtu: int) -> float:
             def tick(_elapsed: float) -> None:
                 watch.sample()
-                self._progress(one, until)
-            self._progress(one, until)
+                self._progress(one, until, later)
+            self._progress(one, until, later)
             sample, ran = self.openvpn.timed(one.combination, mtu, plan.seconds, tick)
             samples.append(sample)
             rans.append(ran)
             return sample.seconds
 
-        runs = self._rounds(plan, run)
-        own = sum(ran.user + ran.system for ran in rans)
+        runs = self._fixed(plan, run) if plan.fixed else self._repeated(plan, run)
+        cost = fit_cost(samples)
+        if not runs and not cost:
+            runs = [run(self.options.tun_mtu)]  # the small sizes were too restless to predict anything from
+        watched = watch.end(sum(ran.user + ran.system for ran in rans))
+        return self._timing(one, runs, samples, rans, watched)
+
+    def _timing(self, one: Prepared, runs: List[float], samples: List[Sample], rans: List[Ran],
+                watched: Watched) -> Timing:
         longest = self.openvpn.longest(one.combination, self.options.tun_mtu)
         counted = longest if runs else max(sample.longest for sample in samples)
-        big = [ran for ran, sample in zip(rans, samples) if sample.longest == counted]
+        pairs = [(sample, ran) for sample, ran in zip(samples, rans) if sample.longest == counted]
         seconds = median(runs) if runs else run_seconds(fit_cost(samples) or one.cost, longest)
-        scale = 1.0 if runs else seconds / median([ran.seconds for ran in big])
-        return Timing(seconds, tuple(runs), tuple(samples), scale * median([ran.user for ran in big]),
-                      scale * median([ran.system for ran in big]), watch.end(own))
+        scale = seconds / median([sample.seconds for sample, _ in pairs])
+        user, system = (scale * median([getattr(ran, kind) for _, ran in pairs]) for kind in ('user', 'system'))
+        return Timing(seconds, tuple(runs), tuple(samples), user, system, watched)
 
-    def _rounds(self, plan: Plan, run: Callable[[int], float]) -> List[float]:
-        """The seconds of every full run."""
-        if plan.fixed:
-            for mtu in plan.fixed:
-                run(mtu)
-            return []
+    @staticmethod
+    def _fixed(plan: Plan, run: Callable[[int], float]) -> List[float]:
+        """The sizes that predict the full run, of which there is none."""
+        for mtu in plan.fixed:
+            run(mtu)
+        return []
+
+    def _repeated(self, plan: Plan, run: Callable[[int], float]) -> List[float]:
+        """The seconds of every full run; the rounds of small sizes stand between the first of them."""
         runs: List[float] = []
-        small_seconds, small_rounds = 0.0, 0
+        began = self.host.clock()
         while len(runs) < plan.least or (len(runs) < plan.most and relative_spread(runs) > STABLE_SPREAD):
+            if len(runs) >= min(3, plan.least) and self.host.clock() - began > 1.5 * plan.limit:
+                break  # the estimate was wrong; the announced time counts
             runs.append(run(self.options.tun_mtu))
-            if small_rounds < min(3, plan.least) or small_seconds < sum(runs) / 8:
-                small_seconds += sum(run(mtu) for mtu in COST_MTUS)
-                small_rounds += 1
+            if len(runs) <= plan.rounds:
+                for mtu in COST_MTUS:
+                    run(mtu)
         return runs
 
-    def _progress(self, one: Prepared, until: float) -> None:
-        left = max(until - self.host.clock(), 0.0) + self.later
+    def _progress(self, one: Prepared, until: float, later: float) -> None:
+        left = max(until - self.host.clock(), 0.0) + later
         self.context.listener.progress(one.combination.title(), left)
 
     def _no_values(self, combination: Combination, error: Unmeasurable) -> Dict[str, Any]:
@@ -2177,25 +2231,24 @@ class OpenvpnTest(Test):
         return {'algorithm': table_column(combination.cipher), 'cipher': combination.cipher, 'auth': combination.auth,
                 'tool': self.openvpn.build.tool, 'library': self.openvpn.build.library, 'driver': self.options.engine}
 
-    def _values(self, combination: Combination, timing: Timing, floor: Optional[Timing], plan: Plan,
-                idle: bool) -> Dict[str, Any]:
+    def _values(self, combination: Combination, timing: Timing, floor: Optional[Timing], idle: bool) -> Dict[str, Any]:
         longest = self.openvpn.longest(combination, self.options.tun_mtu)
         mbit = work_mbit(longest) * self.options.processes
         return {
             **self._names(combination), 'seconds': timing.seconds, 'mbit': mbit, 'mbit_s': mbit / timing.seconds,
             'runs': timing.runs, 'spread': relative_spread(timing.runs) if timing.runs else None,
-            'warnings': self._warnings(timing, plan, idle), 'method': self.openvpn.method(combination),
+            'warnings': self._warnings(timing, idle), 'method': self.openvpn.method(combination),
             'extra': self._extra(timing, floor, longest, mbit)}
 
     def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
         options, watched = self.options, timing.watched
-        net = timing.seconds - floor.seconds if floor and floor is not timing else 0.0
+        net = self._net(timing, floor)
         cost = fit_cost(self._cost_samples(timing.samples))
         real = packet_mbit_s(cost, REAL_PACKET) if cost else None
         extra: Dict[str, Any] = {
             'tun_mtu': options.tun_mtu, 'packets': longest,
             'mbit_s_3200': rounded(work_mbit(options.tun_mtu) * options.processes / timing.seconds),
-            'net_mbit_s': rounded(mbit / net) if net > 0 else None,
+            'net_mbit_s': rounded(mbit / net) if net else None,
             'per_packet_us': rounded(1e6 * cost.packet) if cost else None,
             'per_byte_ns': rounded(1e9 * cost.byte, 4) if cost else None,
             'mbit_s_1420': rounded(real * options.processes) if real else None,
@@ -2211,6 +2264,16 @@ class OpenvpnTest(Test):
         return extra
 
     @staticmethod
+    def _net(timing: Timing, floor: Optional[Timing]) -> Optional[float]:
+        """Seconds of a run without what it does besides encrypting; None where the difference is lost
+        in the noise of the two."""
+        if floor is None or floor is timing:
+            return None
+        net = timing.seconds - floor.seconds
+        doubt = sum(one.seconds * noise(one.samples) / max(len(one.runs) / 4, 1) ** 0.5 for one in (timing, floor))
+        return net if net > max(2 * doubt, 0.05 * timing.seconds) else None
+
+    @staticmethod
     def _cost_samples(samples: Sequence[Sample]) -> Sequence[Sample]:
         """The runs that tell the cost of real packets: of three lengths as short as there are."""
         shortest = sorted({sample.longest for sample in samples})[:3]
@@ -2223,14 +2286,14 @@ class OpenvpnTest(Test):
                  else prediction_error(timing.samples, longest))
         return {'error_pct': rounded(error, 1), 'samples': [[s.longest, rounded(s.seconds, 4)] for s in timing.samples]}
 
-    def _warnings(self, timing: Timing, plan: Plan, idle: bool) -> List[str]:
+    def _warnings(self, timing: Timing, idle: bool) -> List[str]:
         watched, machine = timing.watched, self.context.machine
         used = timing.user + timing.system
         highest = machine.highest_clock()
         processors = min(self.options.processes, machine.cores() or 1)
         seen = {
             'estimated': self.options.quick,
-            'single-run': plan.least == 1 and not self.options.quick,
+            'single-run': len(timing.runs) == 1,
             'unstable': len(timing.runs) > 1 and relative_spread(timing.runs) > UNSTABLE_SPREAD,
             'short-run': timing.seconds < 1,
             'not-idle': not idle,
@@ -2300,9 +2363,6 @@ def stamp(now: float) -> str:
 # --- output -------------------------------------------------------------------------------------
 # Results know nothing of this: each function turns lines or facts into text.
 
-STDOUT, STDERR = 1, 2
-
-
 def write_out(stream: int, text: str) -> None:
     """Write in UTF-8, whatever the locale, and at once: nothing is left to be written, and to fail,
     when Python ends. Raises OSError."""
@@ -2368,7 +2428,7 @@ def summary(facts: Facts, lines: Sequence[Line]) -> str:
 
 def result_table(good: Sequence[Line]) -> str:
     """The figures side by side, all in Mbit/s."""
-    rows: List[List[str]] = [['Mbit/s', 'test-crypto', 'guide (3200.16)', 'cipher alone', 'at 1420 bytes', 'runs', 'spread']]
+    rows: List[List[str]] = [['Mbit/s', 'test-crypto', 'guide\'s formula', 'cipher alone', 'at 1420 bytes', 'runs', 'spread']]
     for line in good:
         extra = line.extra
         apart = '-' if line.spread is None else '%.1f %%' % (100 * line.spread)
@@ -2381,7 +2441,7 @@ def result_table(good: Sequence[Line]) -> str:
 def advice(good: Sequence[Line]) -> str:
     """Which cipher to take, and what a tunnel can reach at the most."""
     real = [(line.extra['mbit_s_1420'], line) for line in good
-            if line.cipher != 'none' and line.extra.get('mbit_s_1420')]
+            if 'none' not in (line.cipher, line.auth) and line.extra.get('mbit_s_1420')]
     if not real:
         return ''
     rate, best = max(real, key=lambda pair: pair[0])
@@ -2392,13 +2452,15 @@ def advice(good: Sequence[Line]) -> str:
 
 
 class Terminal(Listener):
-    """Speaks to a person on stderr: one line that is drawn again while things go on, if that is a
-    terminal, and plain sentences in any case."""
+    """Speaks to a person on stderr: on a terminal by one line that is drawn again once a second,
+    elsewhere (over a plain ssh, say) by a sentence now and then."""
 
-    def __init__(self, environment: Dict[str, str]) -> None:
+    def __init__(self, environment: Dict[str, str], clock: Callable[[], float]) -> None:
+        self.clock = clock
         self.live = os.isatty(STDERR) and environment.get('TERM') != 'dumb'
         self.colour = self.live and not environment.get('NO_COLOR')
-        self.drawn = False
+        self.text = ''  # of the last progress that was shown, '' after anything else
+        self.shown = 0.0
 
     def _write(self, text: str) -> None:
         try:
@@ -2406,14 +2468,15 @@ class Terminal(Listener):
         except OSError:
             self.live = False  # the terminal has gone; the measurement has not
 
-    def _clear(self) -> None:
-        if self.drawn:
+    def clear(self) -> None:
+        """Take the progress line away, for whatever comes next."""
+        if self.live and self.text:
             self._write('\r\x1b[K')
-            self.drawn = False
+        self.text = ''
 
     def note(self, text: str) -> None:
         """See Listener."""
-        self._clear()
+        self.clear()
         self._write(text + '\n')
 
     def headline(self, text: str) -> None:
@@ -2423,18 +2486,18 @@ class Terminal(Listener):
 
     def progress(self, text: str, left: float) -> None:
         """See Listener."""
+        pause = TICK_SECONDS if self.live else 60.0 if text == self.text else 20.0
+        if self.text and self.clock() - self.shown < pause or not (self.live or left > 20):
+            return
+        time_left = '%s left' % spoken(left) if left > 0 else ''
         if self.live:
-            self._write('\r\x1b[K  %s%s' % (text, ' - %s left' % spoken(left) if left > 0 else ''))
-            self.drawn = True
-
-    def end(self) -> None:
-        """Leave the terminal as it was."""
-        self._clear()
+            self._write('\r\x1b[K  ' + ' - '.join(filter(None, (text, time_left))))
+        else:
+            self._write('  %s: about %s\n' % (text, time_left))
+        self.text, self.shown = text, self.clock()
 
 
 # --- command line -------------------------------------------------------------------------------
-
-Overrides = Dict[str, Any]
 
 RUN_EPILOG = """\
 An example that works: routerbench.py run openvpn --cipher aes-256-gcm --quick
@@ -2464,7 +2527,26 @@ def auth_list(text: str) -> Tuple[str, ...]:
 
 def engine_name(text: str) -> str:
     """One name."""
-    return words_list(text)[0]
+    words = words_list(text)
+    if len(words) > 1:
+        raise ValueError('one engine is wanted, not `%s`' % plain(text, 40))
+    return words[0]
+
+
+def duration(text: str) -> float:
+    """An amount of time as people write it, up to a year."""
+    seconds = parse_clock(text)
+    if seconds > 3.2e7:
+        raise ValueError('no test takes that long: `%s`' % plain(text, 40))
+    return seconds
+
+
+def some_time(text: str) -> float:
+    """A duration above zero."""
+    seconds = duration(text)
+    if not seconds:
+        raise ValueError('more than no time is wanted')
+    return seconds
 
 
 def test_name(text: str) -> str:
@@ -2534,17 +2616,28 @@ def _add_run(run: Any) -> None:
     add('tun-mtu', whole(SMALLEST_MTU, 65535), 'longest packet asked of openvpn (default: the guide\'s 20000)', 20000)
     add('engine', engine_name, 'crypto engine that openvpn is to use', metavar='NAME')
     add('processes', whole(1, 256), 'openvpn processes at once; the line gives their sum', 1)
-    add('budget', parse_clock, 'most time for the counted runs: 90, 90s, 20m, 1h (default: 20m)', 1200.0, 'TIME')
-    add('wait', parse_clock, 'longest wait for an idle machine (default: 30s)', 30.0, 'TIME')
-    add('limit', parse_clock, 'end any single command after this long', metavar='TIME')
+    add('budget', duration, 'time for the counted runs: 90, 90s, 20m, 1h (default: 20m); one run each is always made', 1200.0, 'TIME')
+    add('wait', duration, 'longest wait for an idle machine (default: 30s)', 30.0, 'TIME')
+    add('limit', some_time, 'end any single command after this long', metavar='TIME')
+
+
+COMMANDS = ('run', 'info')
+FLAGS = ('--quiet', '--quick')  # options without a value
+
+
+def command_first(words: Sequence[str]) -> List[str]:
+    """The words with the command in front, wherever between the options it stood; `run` is what
+    happens without one."""
+    for i, word in enumerate(words):
+        is_value = i > 0 and words[i - 1].startswith('--') and words[i - 1] not in FLAGS and '=' not in words[i - 1]
+        if word in COMMANDS and not is_value:
+            return [word, *words[:i], *words[i + 1:]]
+    return list(words) if words and words[0] in ('-h', '--help', '--version') else ['run', *words]
 
 
 def read_arguments(argv: Sequence[str]) -> Any:
-    """The parsed command line; `run` is what happens without a command. Leaves with status 2 on
-    wrong usage, as argparse does."""
-    known = ('run', 'info', '-h', '--help', '--version')
-    words = list(argv) if argv and argv[0] in known else ['run', *argv]
-    return make_parser().parse_args(words)
+    """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
+    return make_parser().parse_args(command_first(argv))
 
 
 def with_overrides(facts: Facts, arguments: Any) -> Facts:
@@ -2571,7 +2664,12 @@ def run_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -
     machine = machine_of(host)
     facts = with_overrides(machine.facts(), arguments)
     context = Context(host, machine, options_of(arguments), terminal or Listener())
-    session = Session(context, facts, print_line)
+
+    def emit(line: Line) -> None:
+        if terminal:
+            terminal.clear()
+        print_line(line)
+    session = Session(context, facts, emit)
     if terminal:
         terminal.headline('routerbench %s on %s' % (__version__, machine_title(facts)))
     status = session.run(arguments.tests or [kind.name for kind in TESTS])
@@ -2655,29 +2753,25 @@ def open_streams() -> None:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line; the exit status. Ctrl-C, `kill` and a closed pipe end quietly here."""
     open_streams()
-    words = sys.argv[1:] if argv is None else list(argv)
-    if words == ['--version']:
-        write_out(STDOUT, 'routerbench %s\n' % __version__)
-        return EXIT_OK
-    arguments = read_arguments(words)
+    arguments = read_arguments(sys.argv[1:] if argv is None else argv)
     host = LocalHost()
-    terminal = None if arguments.quiet else Terminal(host.environment)
+    terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
     command = info_command if arguments.command == 'info' else run_command
     try:
         host.watch_signals()
         return command(host, arguments, terminal)
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt):
         if terminal:
             terminal.note('Interrupted; the lines above are complete, nothing is left behind.')
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return EXIT_FAILED
     except OSError as error:
-        Terminal({}).note('routerbench: %s' % plain(str(error)))
+        Terminal({}, host.clock).note('routerbench: cannot go on: %s' % plain(error.strerror or str(error)))
         return EXIT_FAILED
     finally:
         if terminal:
-            terminal.end()
+            terminal.clear()
         host.close()
 
 

@@ -150,11 +150,12 @@ class TestPeople:
         assert run(place, '--quiet', *FAST).stderr == b''
 
     @staticmethod
-    def on_a_terminal(place, *arguments, **more):
+    def on_a_terminal(place, *arguments, stdout_too=False, **more):
         """What a person sees, stderr being a terminal."""
         ours_end, theirs = pty.openpty()
         process = subprocess.Popen(agent(*arguments), env=environment(place, **dict(dict(TERM='xterm'), **more)),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
+                                   stdin=subprocess.DEVNULL,
+                                   stdout=theirs if stdout_too else subprocess.PIPE, stderr=theirs)
         os.close(theirs)
         seen = b''
         while True:
@@ -176,6 +177,13 @@ class TestPeople:
         last = text.replace('\r\n', '\n').rsplit('\r', 1)[1]
         assert last.startswith('\x1b[K') and 'Take with care' in last  # the progress line was cleared
 
+    def test_a_line_on_the_same_terminal_stands_alone(self, place):
+        """As with ssh -t, where stdout and stderr are one."""
+        openvpn(place[0])
+        text = self.on_a_terminal(place, *FAST, stdout_too=True)
+        line = [line for line in text.replace('\r\n', '\n').split('\n') if '{"schema"' in line][0]
+        assert line.rsplit('\r\x1b[K', 1)[-1].startswith('{"schema"')
+
     def test_no_color(self, place):
         openvpn(place[0])
         assert '\x1b[1m' not in self.on_a_terminal(place, *FAST, NO_COLOR='1')
@@ -191,6 +199,7 @@ class TestUsage:
         (('run', '--cipher', 'a;rm -rf'), 'names separated by commas'),
         (('--tun-mtu', '68'), 'from 100 to 65535'), (('--processes', '0'), 'from 1 to 256'),
         (('--budget', 'soon'), 'amount of time'), (('--mhz', 'fast'), 'as in 680'), (('--engine', ''), 'names separated'),
+        (('--engine', 'a,b'), 'one engine'), (('--limit', '0'), 'more than no time'), (('--budget', '9' * 300), 'takes that long'),
         (('--nosuch',), 'unrecognized arguments'), (('info', '--cipher', 'x'), 'unrecognized arguments')])
     def test_wrong(self, place, arguments, words):
         process = run(place, *arguments)
@@ -203,6 +212,14 @@ class TestUsage:
             run(place, *arguments)
         assert os.listdir(str(place[1])) == []
         assert b'An example that works' in run(place, 'run', '--help').stdout
+
+
+    def test_the_command_may_stand_behind_options(self, place):
+        openvpn(place[0])
+        for arguments in (('--quiet', 'info'), ('--device', 'info', 'info', '--quiet')):
+            process = run(place, *arguments)
+            assert process.returncode == 0 and process.stderr == b'' and 'tests' in json.loads(process.stdout.decode())
+        assert lines(run(place, '--quiet', '--device', 'info', 'run', *FAST))[0]['device'] == 'info'
 
 
 class TestInfo:
@@ -302,6 +319,21 @@ class TestDisks:
         os.close(writing)
         assert process.returncode == rb.EXIT_FAILED and process.stderr == b'' and nothing_left(place)
 
+    def test_it_ends_soon_after_its_reader_has_gone(self, place):
+        """As when the ssh that started it is interrupted: without a terminal that sends no signal."""
+        openvpn(place[0], 'sleep 0.$((mtu / 1600))')
+        process = subprocess.Popen(agent(*TestInterrupted.LONG), env=environment(place), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        time.sleep(0.7)
+        process.stdout.close()
+        assert process.wait(timeout=4) == rb.EXIT_FAILED and nothing_left(place)
+
+    def test_a_file_or_a_null_device_as_stdout_is_no_gone_reader(self, place, tmp_path):
+        openvpn(place[0])
+        for path in (str(tmp_path / 'lines'), os.devnull):
+            with open(path, 'wb') as file:
+                assert subprocess.call(agent('--quiet', *FAST), env=environment(place), stdout=file) == 0
+
     def test_a_closed_stderr_does_not_stop_it(self, place):
         openvpn(place[0])
         reading, writing = os.pipe()
@@ -383,6 +415,44 @@ class TestInterrupted:
             out, _ = process.communicate(timeout=60)
             assert process.returncode == 0 and json.loads(out.decode())['status'] == 'ok'
         assert nothing_left(place)
+
+
+class TestOddSurroundings:
+    def test_sigchld_ignored_by_whoever_started_us(self, place):
+        openvpn(place[0])
+        script = 'import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])'
+        process = subprocess.run([sys.executable, '-c', script, *agent(*FAST)], env=environment(place), stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, timeout=60)
+        assert process.returncode == 0 and lines(process)[0]['status'] == 'ok'
+
+    def test_names_that_anybody_can_make_in_tmp(self, place, tmp_path):
+        openvpn(place[0])
+        precious = tmp_path / 'precious'
+        precious.mkdir()
+        (precious / 'file').write_text('x')
+        for name in ('routerbench-99999999999999999999-00000000', 'routerbench-999999999-00000000'):
+            (place[1] / name).mkdir()
+        os.symlink(str(precious), str(place[1] / 'routerbench-999999998-00000000'))
+        assert run(place, *FAST).returncode == 0
+        assert (precious / 'file').exists()
+        assert sorted(os.listdir(str(place[1]))) == ['routerbench-999999998-00000000', 'routerbench-99999999999999999999-00000000']
+
+    def test_no_file_descriptors(self, place):
+        openvpn(place[0])
+        process = subprocess.run(['sh', '-c', 'ulimit -n 12; exec "$@"', 'sh', *agent('--processes', '8', *FAST)],
+                                 env=environment(place), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        assert b'Traceback' not in process.stderr and process.returncode == rb.EXIT_FAILED
+        assert all(line['reason'] == 'low-memory' for line in lines(process)) and b'reinstall' not in process.stdout
+        assert nothing_left(place)
+
+    def test_no_path_of_the_machine_in_a_line(self, place):
+        write_tool(place[0], 'openvpn', """
+            case "$1" in --version) echo 'OpenVPN 2.6.14 x'; exit 0;;
+            --genkey) echo "Cannot open shared secret file '$3' for write"; exit 1;; esac
+            echo 'Options error: You must define key file (--secret)'; exit 1
+            """)
+        text = run(place, *FAST).stdout.decode()
+        assert str(place[1]) not in text and json.loads(text)['reason'] == 'tool-failed'
 
 
 class TestClock:

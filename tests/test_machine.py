@@ -63,7 +63,7 @@ class TestMachines:
         host = machine_host(name)
         machine = rb.machine_of(host)
         machine.facts()
-        machine.ticks(), machine.clocks(), machine.degrees(), machine.available_kb(), machine.slow_crypto(), machine.highest_clock()
+        machine.ticks(), machine.sense()[0], machine.sense()[1], machine.available_kb(), machine.slow_crypto(), machine.highest_clock()
         assert {argv[0] for argv in host.commands} <= {'uname', 'dmesg', 'sysctl', 'kenv', 'kldstat'}
         assert host.elapsed == 0
 
@@ -230,19 +230,19 @@ class TestLinuxSensors:
                  CPU + '/cpufreq/policy0/cpuinfo_max_freq': '1512000\n', CPU + '/cpufreq/policy4/cpuinfo_max_freq': '2016000\n',
                  CPU + '/cpufreq/policy4/scaling_max_freq': '1008000\n'}
         machine = linux(files)
-        assert machine.clocks() == [1416, 408]
+        assert machine.sense()[0] == [1416, 408]
         assert machine.highest_clock() == 2016
 
     def test_clocks_of_old_kernels(self):
         files = {CPU + '/cpu%d/cpufreq/scaling_cur_freq' % number: '800000\n' for number in (0, 1)}
         files[CPU + '/cpuidle/current_driver'] = 'none\n'
-        assert linux(files).clocks() == [800, 800]
+        assert linux(files).sense()[0] == [800, 800]
 
     @pytest.mark.parametrize('text', ['', '0\n', '<unknown>\n', 'fast', '-1\n', '\u00b2\n'])
     def test_clocks_that_are_none(self, text):
         files = {CPU + '/cpufreq/policy0/' + name: text for name in ('scaling_cur_freq', 'cpuinfo_max_freq', 'base_frequency')}
         machine = linux(files)
-        assert machine.clocks() == [] and machine.highest_clock() is None and machine.facts().mhz is None
+        assert machine.sense()[0] == [] and machine.highest_clock() is None and machine.facts().mhz is None
 
     @pytest.mark.parametrize('texts, expected', [
         (['45123\n'], 45.123), (['45000\n', '61500\n', '0\n'], 61.5), (['-273000\n'], None), (['255000\n'], None), (['hot\n'], None), ([], None),
@@ -250,7 +250,7 @@ class TestLinuxSensors:
     def test_degrees(self, texts, expected):
         files = {'/sys/class/thermal/thermal_zone%d/temp' % number: text for number, text in enumerate(texts)}
         files['/sys/class/thermal/cooling_device0/temp'] = '99000\n'
-        assert linux(files).degrees() == expected
+        assert linux(files).sense()[1] == expected
 
     @pytest.mark.parametrize('text, expected', [
         ('MemTotal: 28096 kB\nMemFree: 2132 kB\nBuffers: 1204 kB\nCached: 3880 kB\n', 7216),
@@ -265,10 +265,10 @@ class TestLinuxSensors:
         files = {policy + 'scaling_governor': 'ondemand\n', policy + 'scaling_cur_freq': '48000\n', policy + 'cpuinfo_max_freq': '717000\n'}
         machine = linux(files, machine='armv7l')
         assert machine.facts().governor == 'ondemand'
-        assert machine.clocks() == [48]
+        assert machine.sense()[0] == [48]
         assert machine.highest_clock() == 717
         machine.host.files[policy + 'scaling_cur_freq'] = '717000\n'
-        assert machine.clocks() == [717]
+        assert machine.sense()[0] == [717]
 
     def test_no_governor(self):
         assert linux({}).facts().governor is None
@@ -310,7 +310,7 @@ class TestLinuxSensors:
     def test_nothing_at_all(self):
         machine = linux({})
         assert machine.facts() == rb.Facts(arch='x86_64', byte_order='little', kernel='6.1.0')
-        assert (machine.ticks(), machine.clocks(), machine.degrees(), machine.available_kb()) == (None, [], None, None)
+        assert (machine.ticks(), machine.sense()[0], machine.sense()[1], machine.available_kb()) == (None, [], None, None)
         assert not machine.slow_crypto()
 
 
@@ -360,14 +360,14 @@ class TestFreeBsdSensors:
 
     def test_clock_and_heat(self):
         machine = freebsd(self.APU)
-        assert machine.clocks() == [1000]
+        assert machine.sense()[0] == [1000]
         assert machine.highest_clock() == 1000
-        assert machine.degrees() == 57.0
+        assert machine.sense()[1] == 57.0
 
     def test_turbo_is_no_highest_clock(self):
         machine = freebsd({'dev.cpu.0.freq_levels': '2501/35000 2500/35000 2200/29755 800/9140', 'dev.cpu.0.freq': '800'})
         assert machine.highest_clock() == 2500 == machine.facts().mhz
-        assert machine.clocks() == [800]
+        assert machine.sense()[0] == [800]
 
     def test_available_kb(self):
         assert freebsd(self.APU).available_kb() == 480000
@@ -380,7 +380,7 @@ class TestFreeBsdSensors:
 
     def test_nothing_at_all(self):
         machine = freebsd({})
-        assert (machine.ticks(), machine.clocks(), machine.degrees(), machine.available_kb(), machine.highest_clock()) == (
+        assert (machine.ticks(), machine.sense()[0], machine.sense()[1], machine.available_kb(), machine.highest_clock()) == (
             None, [], None, None, None)
         assert machine.facts() == rb.Facts(arch='amd64', byte_order='little', os='FreeBSD 14.3-RELEASE', kernel='14.3-RELEASE')
         assert not machine.slow_crypto()
@@ -390,8 +390,8 @@ class TestFreeBsdSensors:
         machine = freebsd({key: value for key in self.APU}, files={'/var/run/dmesg.boot': 'CPU: x (1.2.3-MHz K8-class CPU)\n'})
         facts = machine.facts()
         assert facts.mhz is None or facts.mhz < 1e6
-        assert machine.ticks() is None and machine.degrees() is None
-        machine.clocks(), machine.available_kb(), machine.highest_clock()
+        assert machine.ticks() is None and machine.sense()[1] is None
+        machine.sense()[0], machine.available_kb(), machine.highest_clock()
 
 
 KLDSTAT = ('Id Refs Address                Size Name\n 1   29 0xffffffff80200000  1f3c500 kernel\n'
@@ -459,14 +459,14 @@ class TestMachineOf:
         machine = rb.machine_of(FakeHost(files=files, answers=answers))
         for value in machine.facts():
             assert not isinstance(value, str) or value == rb.plain(value) != ''
-        assert machine.ticks() is None and machine.clocks() == [] and machine.available_kb() in (None, 192)
+        assert machine.ticks() is None and machine.sense()[0] == [] and machine.available_kb() in (None, 192)
 
 
 class TestInstallHint:
     @pytest.mark.parametrize('answers, files, expected', [
         ({'opkg': ''}, {'/etc/openwrt_release': "DISTRIB_ID='OpenWrt'\n"}, 'opkg update && opkg install openvpn-openssl'),
-        ({'apk': ''}, {'/etc/openwrt_release': "DISTRIB_ID='OpenWrt'\n"}, 'apk add openvpn-openssl'),
-        ({'apk': ''}, {}, 'apk add openvpn'), ({'pkg': ''}, {}, 'pkg install openvpn'), ({'apt-get': ''}, {}, 'apt-get install openvpn'),
+        ({'apk': ''}, {'/etc/openwrt_release': "DISTRIB_ID='OpenWrt'\n"}, 'apk update && apk add openvpn-openssl'),
+        ({'apk': ''}, {}, 'apk update && apk add openvpn'), ({'pkg': ''}, {}, 'pkg install openvpn'), ({'apt-get': ''}, {}, 'apt-get install openvpn'),
         ({'dnf': ''}, {}, 'dnf install openvpn'), ({'pacman': ''}, {}, 'pacman -S openvpn'), ({}, {}, 'install the package `openvpn`')])
     def test_openvpn(self, answers, files, expected):
         assert rb.install_hint(FakeHost(files=files, answers=answers), 'openvpn') == expected

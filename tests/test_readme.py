@@ -57,7 +57,7 @@ sys.exit(routerbench.main())
 class TestCommands:
     def test_there_are_some(self):
         assert 'python3 routerbench.py' in COMMANDS and 'python3 -m pytest' in COMMANDS
-        assert any(command.startswith('ssh root@192.168.1.1') for command in COMMANDS)
+        assert any(command.startswith('ssh -t root@192.168.1.1') for command in COMMANDS)
 
     @pytest.mark.parametrize('command', sorted(set(COMMANDS + INLINE) - {'python3 -m pytest', 'python3 tests/readme.py'}))
     def test_run(self, place, command, tmp_path):  # noqa: F811
@@ -68,22 +68,22 @@ class TestCommands:
         router.mkdir()
         hasty.write_text(HASTY)
         self.double(tools, 'python3', 'shift; exec "%s" "%s" "$@"' % (sys.executable, hasty))
-        self.double(tools, 'scp', 'cp "$1" "%s/"' % router)
-        self.double(tools, 'ssh', 'shift; cd "%s"; exec sh -c "$(echo "$*" | sed "s,/tmp/,%s/,")"' % (router, router))
+        self.double(tools, 'ssh', '[ "$1" = -t ] && shift; shift; cd "%s"; exec sh -c "$(echo "$*" | sed "s,/tmp/,%s/,")"' % (router, router))
         script = command.replace('/usr/local/bin/python3.11 /tmp/', 'python3 ')
         work = tmp_path / 'work'
         work.mkdir()
         for folder in (work, router):
             os.symlink(AGENT, str(folder / 'routerbench.py'))
-        if command.startswith('scp'):
+        if 'cat >' in command:
             os.unlink(str(router / 'routerbench.py'))
         done = subprocess.run(['sh', '-c', script], cwd=str(work), env=environment(place), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         assert done.returncode == 0, done.stderr.decode()
-        if 'results.jsonl' in command:
-            assert all(json.loads(line)['status'] == 'ok' for line in (work / 'results.jsonl').read_text().splitlines())
-        if command.startswith('scp'):
-            assert (router / 'routerbench.py').exists()
+        if '.jsonl' in command:
+            kept = (work / command.split()[-1]).read_text().splitlines()
+            assert len(kept) == 4 and all(json.loads(line)['status'] == 'ok' for line in kept)
+        if 'cat >' in command:
+            assert (router / 'routerbench.py').read_bytes() == open(AGENT, 'rb').read()
 
     @staticmethod
     def double(tools, name, body):

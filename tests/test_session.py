@@ -150,3 +150,27 @@ class TestInfo:
                             [{'test': 'openvpn', 'ready': False, 'with': None, 'detail': 'install it'}], ['A note.'])
         assert '680 MHz (kernel log)' in text and 'mips, big-endian' in text and 'openvpn: install it' in text and 'A note.' in text
         assert 'device            not known' in text and 'governor' not in text
+
+
+class TestTerminal:
+    """Off a terminal: a sentence now and then, so that nobody waits before a silent screen."""
+
+    @pytest.fixture
+    def said(self, monkeypatch):
+        texts = []
+        monkeypatch.setattr(rb, 'write_out', lambda stream, text: texts.append(text))
+        monkeypatch.setattr(rb.os, 'isatty', lambda stream: False)
+        return texts
+
+    def test_long_waits_are_told(self, said):
+        clock = [0.0]
+        terminal = rb.Terminal({}, lambda: clock[0])
+        for clock[0] in range(0, 300):
+            terminal.progress('AES-256-CBC + SHA1', 600 - clock[0])
+        assert said[0] == '  AES-256-CBC + SHA1: about 10 min left\n' and len(said) == 5
+        assert not any('\x1b' in text or '\r' in text for text in said)
+
+    def test_short_ones_are_not(self, said):
+        terminal = rb.Terminal({}, lambda: 0.0)
+        terminal.progress('AES-256-CBC + SHA1', 15)
+        assert said == []
