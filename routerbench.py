@@ -337,21 +337,18 @@ def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
     lengths; None if they do not determine it. Start-up and the cost per packet cannot be below
     zero: what comes out so is noise, and the others are fitted without it. Without a cost per byte
     there is no model."""
-    terms = [0, 1, 2] if len({sample.longest for sample in samples}) > 2 else []
-    while terms:
-        table = [[(1.0, float(s.longest), float(total_bytes(s.longest)))[t] for t in terms]
-                 for s in samples]
-        found = least_squares(table, [s.seconds for s in samples])
-        if found is None:
+    terms = [0, 1, 2]
+    if len({sample.longest for sample in samples}) < len(terms):
+        return None
+    while True:
+        table = [[(1.0, float(s.longest), float(total_bytes(s.longest)))[t] for t in terms] for s in samples]
+        parts = dict(zip(terms, least_squares(table, [s.seconds for s in samples]) or ()))
+        if parts.get(2, 0.0) <= 0:
             return None
-        parts = dict(zip(terms, found))
         below = [term for term in terms if parts[term] < 0]
-        if parts[2] <= 0:
-            return None
         if not below:
             return Cost(parts.get(0, 0.0), parts.get(1, 0.0), parts[2])
         terms.remove(below[0])
-    return None
 
 
 def run_seconds(cost: Cost, longest: int) -> float:
@@ -1610,9 +1607,10 @@ STABLE_SPREAD, UNSTABLE_SPREAD = 0.03, 0.05
 IDLE_SHARE = 0.10  # of one processor
 FULL_SECONDS = 5.0  # of counted runs at least, so that a fast machine's noise averages out
 MOST_RUNS = 50
+COST_SECONDS = 2.0  # for the small sizes at least, where they are short
 MANY_RUNS_SECONDS = 20.0  # five runs rather than three as long as they fit into this
 SMALLEST_MTU = 100  # bytes, the smallest that every openvpn takes
-COST_MTUS = (SMALLEST_MTU, 3000, 6000)  # packets that stay in a first-level cache, as real ones do
+COST_MTUS = (SMALLEST_MTU, 4000, 8000)  # packets that stay in a first-level cache, as real ones do
 QUICK_SHARE, QUICK_SHARE_LONG = 0.46, 1 / 8.4  # of the full method's time, below and above 20 s
 
 
@@ -1698,10 +1696,12 @@ def full_runs(seconds: float) -> int:
     return min(max(few, int(FULL_SECONDS / seconds + 0.999)), MOST_RUNS) if seconds > 0 else few
 
 
-def repeats(least: int, most: int, seconds: float, small: float) -> Plan:
-    """The plan of that many runs. The small sizes take `small` s a round: three rounds, more as long
-    as they stay below an eighth of the time, but a single one where that takes longer than a run."""
-    rounds = 1 if small > seconds else max(min(3, least), int(least * seconds / 8 / small) if small else 0)
+def repeats(least: int, most: int, seconds: float, small: float, spend: float = 0.0) -> Plan:
+    """The plan of that many runs. The small sizes take `small` s a round: two rounds, up to twelve
+    as long as they stay below an eighth of the time or below `spend` s, but a single one where that
+    takes longer than a run."""
+    rounds = int(max(least * seconds / 8, spend) / small) if small else 0
+    rounds = 1 if small > seconds else max(min(2, least), min(rounds, 12))
     return Plan(seconds, least, most, rounds, least * seconds + rounds * small, most * seconds + rounds * small)
 
 
@@ -1709,12 +1709,13 @@ def full_plan(seconds: float, small: float, share: float) -> Plan:
     """The full method within `share` s. Runs that lie apart are repeated up to twice as often, but
     what takes under 20 s stays under 20 s."""
     least = full_runs(seconds)
-    if repeats(least, least, seconds, small).expected > share:
-        least = 3 if repeats(3, 3, seconds, small).expected <= share else 1
-    plan = repeats(least, least, seconds, small)
+    spend = min(COST_SECONDS, share / 8)
+    if repeats(least, least, seconds, small, spend).expected > share:
+        least = 3 if repeats(3, 3, seconds, small, spend).expected <= share else 1
+    plan = repeats(least, least, seconds, small, spend)
     bound = min(share, MANY_RUNS_SECONDS) if plan.expected <= MANY_RUNS_SECONDS else share
     spare = int(max(bound - plan.expected, 0.0) / seconds) if least > 1 else 0
-    return repeats(least, min(least + spare, 2 * least), seconds, small)
+    return repeats(least, min(least + spare, 2 * least), seconds, small, spend)
 
 
 def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float, taken: float = 0.0) -> Plan:
@@ -1726,9 +1727,9 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     def predicted(sizes: Iterable[int]) -> float:
         return sum(run_seconds(cost, longest(size)) for size in sizes)
     seconds, small = predicted([mtu]), predicted(COST_MTUS)
-    full = repeats(full_runs(seconds), full_runs(seconds), seconds, small).expected
+    full = full_plan(seconds, small, 1e9).expected
     budget = min((full + taken) * (QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) - taken, share)
-    least = max(int(min(budget - 3 * small, budget / 1.125) / seconds), 1)
+    least = max(int(min(budget - 2 * small, budget / 1.125) / seconds), 1)
     if least >= 2 or full <= MANY_RUNS_SECONDS:
         return repeats(least, 2 * least if least > 1 and 2 * budget <= share else least, seconds, small)
     eighth = max(mtu // 8, SMALLEST_MTU)
@@ -1875,6 +1876,8 @@ class Combination(NamedTuple):
 
     def title(self) -> str:
         """`AES-256-CBC + SHA1`."""
+        if self.cipher == self.auth == 'none':
+            return 'the same without encryption'
         return self.words()[1] + (' + ' + self.auth if self.auth else '')
 
 
@@ -2207,14 +2210,15 @@ class OpenvpnTest(Test):
         return []
 
     def _repeated(self, plan: Plan, run: Callable[[int], float]) -> List[float]:
-        """The seconds of every full run; the rounds of small sizes stand between the first of them."""
+        """The seconds of every full run; the rounds of small sizes stand between them."""
         runs: List[float] = []
-        began = self.host.clock()
+        began, rounds = self.host.clock(), 0
         while len(runs) < plan.least or (len(runs) < plan.most and relative_spread(runs) > STABLE_SPREAD):
             if len(runs) >= min(3, plan.least) and self.host.clock() - began > 1.5 * plan.limit:
                 break  # the estimate was wrong; the announced time counts
             runs.append(run(self.options.tun_mtu))
-            if len(runs) <= plan.rounds:
+            while rounds < min(plan.rounds, plan.rounds * len(runs) / plan.least):
+                rounds += 1
                 for mtu in COST_MTUS:
                     run(mtu)
         return runs
@@ -2243,7 +2247,7 @@ class OpenvpnTest(Test):
     def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
         options, watched = self.options, timing.watched
         net = self._net(timing, floor)
-        cost = fit_cost(self._cost_samples(timing.samples))
+        cost = self._cost(timing.samples)
         real = packet_mbit_s(cost, REAL_PACKET) if cost else None
         extra: Dict[str, Any] = {
             'tun_mtu': options.tun_mtu, 'packets': longest,
@@ -2274,10 +2278,16 @@ class OpenvpnTest(Test):
         return net if net > max(2 * doubt, 0.05 * timing.seconds) else None
 
     @staticmethod
-    def _cost_samples(samples: Sequence[Sample]) -> Sequence[Sample]:
-        """The runs that tell the cost of real packets: of three lengths as short as there are."""
-        shortest = sorted({sample.longest for sample in samples})[:3]
-        return [sample for sample in samples if sample.longest in shortest]
+    def _cost(samples: Sequence[Sample]) -> Optional[Cost]:
+        """What real packets cost, from the fastest run of each of the three shortest lengths: a
+        disturbance only ever adds to a run, and the differences between them are small. None if
+        start-up came out as most of the shortest run, and a packet as free: that is noise."""
+        fastest: Dict[int, Sample] = {}
+        for sample in sorted(samples, key=lambda sample: -sample.seconds):
+            fastest[sample.longest] = sample
+        shortest = [fastest[longest] for longest in sorted(fastest)[:3]]
+        cost = fit_cost(shortest)
+        return cost if cost and (cost.packet > 0 or cost.start < shortest[0].seconds / 2) else None
 
     @staticmethod
     def _quick_extra(timing: Timing, longest: int) -> Dict[str, Any]:
