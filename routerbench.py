@@ -1731,7 +1731,7 @@ def quick_plan(cost: Cost, longest: Callable[[int], int], mtu: int, share: float
     budget = min((full + taken) * (QUICK_SHARE if full <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) - taken, share)
     least = max(int(min(budget - 2 * small, budget / 1.125) / seconds), 1)
     if least >= 2 or full <= MANY_RUNS_SECONDS:
-        return repeats(least, 2 * least if least > 1 and 2 * budget <= share else least, seconds, small)
+        return repeats(least, least + least // 2 if 2 * budget <= share else least, seconds, small)
     eighth = max(mtu // 8, SMALLEST_MTU)
     few = [SMALLEST_MTU, eighth, SMALLEST_MTU, eighth, SMALLEST_MTU]
     largest, left = mtu, budget - predicted(few)
