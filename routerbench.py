@@ -351,6 +351,25 @@ def fit_cost(samples: Sequence[Sample]) -> Optional[Cost]:
         terms.remove(below[0])
 
 
+def typical_cost(samples: Sequence[Sample]) -> Optional[Cost]:
+    """What real packets cost: the medians over the rounds of the three shortest lengths. Runs of one
+    round follow each other closely, so that a disturbance that comes and goes slows all three or none.
+    None if it is lost in noise: if a byte costs nothing, or if a packet costs nothing while start-up
+    comes out as most of the shortest run."""
+    shortest = sorted({sample.longest for sample in samples})[:3]
+    columns = [[sample for sample in samples if sample.longest == longest] for longest in shortest]
+    solved = [least_squares([(1.0, float(s.longest), float(total_bytes(s.longest))) for s in round_],
+                            [s.seconds for s in round_]) for round_ in zip(*columns)] if len(shortest) == 3 else []
+    found = [parts for parts in solved if parts]
+    if not found:
+        return None
+    start, packet, byte = (median(values) for values in zip(*found))
+    smallest = median([sample.seconds for sample in columns[0]])
+    if byte <= 0 or (packet <= 0 and start > smallest / 2):
+        return None
+    return Cost(max(start, 0.0), max(packet, 0.0), byte)
+
+
 def run_seconds(cost: Cost, longest: int) -> float:
     """How long a run over the lengths 1..longest takes by the cost model."""
     return cost.start + cost.packet * longest + cost.byte * total_bytes(longest)
@@ -2247,7 +2266,7 @@ class OpenvpnTest(Test):
     def _extra(self, timing: Timing, floor: Optional[Timing], longest: int, mbit: float) -> Dict[str, Any]:
         options, watched = self.options, timing.watched
         net = self._net(timing, floor)
-        cost = self._cost(timing.samples)
+        cost = typical_cost(timing.samples)
         real = packet_mbit_s(cost, REAL_PACKET) if cost else None
         extra: Dict[str, Any] = {
             'tun_mtu': options.tun_mtu, 'packets': longest,
@@ -2276,18 +2295,6 @@ class OpenvpnTest(Test):
         net = timing.seconds - floor.seconds
         doubt = sum(one.seconds * noise(one.samples) / max(len(one.runs) / 4, 1) ** 0.5 for one in (timing, floor))
         return net if net > max(2 * doubt, 0.05 * timing.seconds) else None
-
-    @staticmethod
-    def _cost(samples: Sequence[Sample]) -> Optional[Cost]:
-        """What real packets cost, from the fastest run of each of the three shortest lengths: a
-        disturbance only ever adds to a run, and the differences between them are small. None if
-        start-up came out as most of the shortest run, and a packet as free: that is noise."""
-        fastest: Dict[int, Sample] = {}
-        for sample in sorted(samples, key=lambda sample: -sample.seconds):
-            fastest[sample.longest] = sample
-        shortest = [fastest[longest] for longest in sorted(fastest)[:3]]
-        cost = fit_cost(shortest)
-        return cost if cost and (cost.packet > 0 or cost.start < shortest[0].seconds / 2) else None
 
     @staticmethod
     def _quick_extra(timing: Timing, longest: int) -> Dict[str, Any]:

@@ -167,6 +167,33 @@ class TestFitCost:
         assert not lengths or rb.fit_cost(runs_of(cost, lengths)) is None
 
 
+class TestTypicalCost:
+    LENGTHS = (1768, 4168, 8168)
+
+    def test_rounds_with_nothing_wrong(self):
+        found = rb.typical_cost(runs_of(FAST_PC, self.LENGTHS * 4 + (20168,)))
+        assert tuple(found) == pytest.approx(tuple(FAST_PC), rel=1e-5)
+
+    def test_a_disturbance_that_comes_and_goes(self):
+        """A neighbour that slows some rounds by half, and 1 % of noise on top."""
+        chance = random.Random(3)
+        rates = []
+        for _ in range(50):
+            samples = []
+            for _round in range(12):
+                slowed = chance.choice((1, 1, 1.5))
+                samples += [s._replace(seconds=s.seconds * slowed * chance.gauss(1, 0.003)) for s in runs_of(FAST_PC, self.LENGTHS)]
+            rates.append(rb.packet_mbit_s(rb.typical_cost(samples), 1420))
+        truth = rb.packet_mbit_s(FAST_PC, 1420)
+        assert sum(abs(rate / truth - 1) < 0.15 for rate in rates) >= 45
+
+    def test_what_is_lost_in_noise_is_not_given(self):
+        lost = [Sample(1768, 0.023), Sample(4168, 0.0235), Sample(8168, 0.026)]
+        assert rb.typical_cost(lost) is None
+        assert rb.typical_cost([Sample(1768, 1.0), Sample(4168, 1.0), Sample(8168, 0.9)]) is None
+        assert rb.typical_cost([]) is None and rb.typical_cost(runs_of(FAST_PC, (1768, 4168))) is None
+
+
 class TestRunSeconds:
     @pytest.mark.parametrize('cost, longest, expected', [
         (Cost(1.0, 0.0, 0.0), 20000, 1.0), (Cost(0.0, 1e-3, 0.0), 20000, 20.0), (Cost(0.0, 0.0, 1e-6), 20000, 200.01),

@@ -104,7 +104,7 @@ class TestCommands:
 class TestSample:
     """The sample was printed by the agent; these hold its shape to what it prints now."""
 
-    SAMPLE = re.search(r'<!-- sample -->\n```text\n(.*?)```', TEXT, re.S).group(1)
+    SAMPLE = re.search(r'<!-- sample -->\n(.*?)<!-- /sample -->', TEXT, re.S).group(1)
 
     def test_has_what_a_run_has_now(self):
         heads = rb.result_table([rb.Line(cipher='x', extra={})]).splitlines()[0].split()
