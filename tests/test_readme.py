@@ -1,6 +1,5 @@
 """The README tells the truth: its tables are the agent's, its commands run, its sample is the agent's output."""
 
-import ast
 import json
 import os
 import re
@@ -31,9 +30,8 @@ class TestTables:
 
     def test_say_all_that_there_is(self):
         assert tuple(rb.FIELDS) == rb.Line._fields
-        source = open(AGENT, encoding='utf-8').read()
-        strings = [node.value for node in ast.walk(ast.parse(source))
-                   if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        with open(AGENT, encoding='utf-8') as file:
+            strings = re.findall(r"'([a-z-]+)'", file.read())
         for words in (rb.REASONS, rb.WARNINGS):
             for code in words:
                 assert strings.count(code) > 1, 'never used: %s' % code
