@@ -26,27 +26,13 @@ NOT_FOR_THE_PUBLIC = [
     r'\b(?!www\.)[a-z0-9-]+\.debian' r'\.org', r'\b(archive|ports|security)\.ubuntu' r'\.com',
     r'(?<![\w.])/' r'work\b', r'\bshared' r'/(captures|design|documents|facts|lab|packaging|reports|style)\b']
 
-# The standard library's parts that OpenWrt has in packages of their own.
-SPLIT_OFF = ('_asyncio', '_ctypes', '_curses', '_curses_panel', '_dbm', '_decimal', '_elementtree', '_gdbm', '_hashlib',
-             '_lzma', '_multibytecodec', '_multiprocessing', '_posixshmem', '_pydecimal', '_sqlite3', '_ssl', '_tkinter',
-             '_uuid', 'asyncio', 'cgi', 'cgitb', 'ctypes', 'curses', 'dbm', 'decimal', 'distutils', 'doctest', 'email',
-             'ensurepip', 'idlelib', 'lib2to3', 'logging', 'lzma', 'multiprocessing', 'pydoc', 'pydoc_data', 'pyexpat',
-             'readline', 'sqlite3', 'ssl', 'tkinter', 'turtle', 'unicodedata', 'unittest', 'urllib', 'uuid', 'venv',
-             'webbrowser', 'xml')
-
 LIGHT = '''
 import sys
 sys.dont_write_bytecode = True
-
-class Blocker:
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name.split('.')[0] in %r or name.startswith('_codecs_'):
-            raise ModuleNotFoundError('No module named %%r: it is not in python3-light' %% name, name=name)
-
-sys.meta_path.insert(0, Blocker)
-sys.path.insert(0, %r)
-''' % (SPLIT_OFF, ROOT)
+sys.path[:0] = %r
+import light
+light.block()
+''' % [ROOT, os.path.join(ROOT, 'tests', 'lab')]
 
 
 def run(arguments, code=0, **options):

@@ -6,17 +6,17 @@ import runpy
 import sys
 
 SPLIT_OFF = frozenset((
-    'asyncio', '_asyncio', 'cgi', 'cgitb', 'ctypes', '_ctypes', 'curses', '_curses', '_curses_panel', 'dbm', '_dbm',
-    '_gdbm', 'decimal', '_decimal', '_pydecimal', 'distutils', 'doctest', 'email', 'encodings.idna', '_hashlib',
-    'logging', 'lzma', '_lzma', 'multiprocessing', '_multiprocessing', 'pydoc', 'pydoc_data', 'pyexpat', 'readline',
-    'sqlite3', '_sqlite3', '_ssl', 'stringprep', 'unicodedata', 'unittest', 'urllib', 'uuid', '_uuid', 'xml',
-    '_elementtree'))
+    '_asyncio', '_ctypes', '_curses', '_curses_panel', '_dbm', '_decimal', '_elementtree', '_gdbm', '_hashlib', '_lzma',
+    '_multibytecodec', '_multiprocessing', '_posixshmem', '_pydecimal', '_sqlite3', '_ssl', '_tkinter', '_uuid', 'asyncio',
+    'cgi', 'cgitb', 'ctypes', 'curses', 'dbm', 'decimal', 'distutils', 'doctest', 'email', 'encodings.idna', 'ensurepip',
+    'idlelib', 'lib2to3', 'logging', 'lzma', 'multiprocessing', 'pydoc', 'pydoc_data', 'pyexpat', 'readline', 'sqlite3',
+    'stringprep', 'tkinter', 'turtle', 'unicodedata', 'unittest', 'urllib', 'uuid', 'venv', 'webbrowser', 'xml'))
 
 
 def split_off(name):
     """Whether a module, or a package that it is in, is not in python3-light."""
     words = name.split('.')
-    return any('.'.join(words[:count]) in SPLIT_OFF for count in range(1, len(words) + 1))
+    return name.startswith('_codecs_') or any('.'.join(words[:count]) in SPLIT_OFF for count in range(1, len(words) + 1))
 
 
 class Blocker:
@@ -29,8 +29,8 @@ class Blocker:
             raise ModuleNotFoundError('No module named %r: it is not in python3-light' % name, name=name)
 
 
-def main():
-    """Check that the blocker blocks, and run the script."""
+def block():
+    """From now on they are not there; a check that this is so."""
     early = sorted(filter(split_off, sys.modules))
     if early:
         sys.exit('light.py: loaded already: %s' % ' '.join(early))
@@ -41,8 +41,9 @@ def main():
         except ImportError:
             continue
         sys.exit('light.py: %s is not blocked' % name)
+
+
+if __name__ == '__main__':
+    block()
     del sys.argv[0]
     runpy.run_path(sys.argv[0], run_name='__main__')
-
-
-main()
