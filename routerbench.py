@@ -357,14 +357,14 @@ def typical_cost(samples: Sequence[Sample]) -> Optional[Cost]:
     None if it is lost in noise: if a byte costs nothing, or if a packet costs nothing while start-up
     comes out as most of the shortest run."""
     shortest = sorted({sample.longest for sample in samples})[:3]
-    columns = [[sample for sample in samples if sample.longest == longest] for longest in shortest]
+    by_length = [[sample for sample in samples if sample.longest == longest] for longest in shortest]
     solved = [least_squares([(1.0, float(s.longest), float(total_bytes(s.longest))) for s in round_],
-                            [s.seconds for s in round_]) for round_ in zip(*columns)] if len(shortest) == 3 else []
+                            [s.seconds for s in round_]) for round_ in zip(*by_length)] if len(shortest) == 3 else []
     found = [parts for parts in solved if parts]
     if not found:
         return None
     start, packet, byte = (median(values) for values in zip(*found))
-    smallest = median([sample.seconds for sample in columns[0]])
+    smallest = median([sample.seconds for sample in by_length[0]])
     if byte <= 0 or (packet <= 0 and start > smallest / 2):
         return None
     return Cost(max(start, 0.0), max(packet, 0.0), byte)
@@ -2418,7 +2418,8 @@ def machine_title(facts: Facts) -> str:
     core = [facts.cpu or 'unknown processor', '%g MHz' % facts.mhz if facts.mhz else 'clock unknown']
     if facts.cores:
         core.append('%d core%s' % (facts.cores, '' if facts.cores == 1 else 's'))
-    where = facts.device or ('a machine in %s' % facts.virtual if facts.virtual else 'an unnamed device')
+    virtual = 'a virtual machine' if facts.virtual == 'hypervisor' else 'a machine in %s' % facts.virtual
+    where = facts.device or (virtual if facts.virtual else 'an unnamed device')
     return '%s (%s), %s' % (where, ', '.join(core), facts.os or 'unknown system')
 
 
