@@ -2182,7 +2182,7 @@ class OpenvpnTest(Test):
         if seconds > 1.05 * self.options.budget:
             text += ': more than the budget of %s, even with one run each' % spoken(self.options.budget)
         if seconds > 120 and not self.options.quick:
-            text += ' (--quick takes about an eighth of that)'
+            text += ' (--quick takes a part of that: at most half, and an eighth where a cipher takes over 20 s)'
         self.context.listener.note(text)
 
     def _series(self, one: Prepared, plan: Plan, later: float) -> Timing:
