@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """routerbench: what a router's processor can encrypt, and how far that number can be trusted.
 
-Copy this one file to a router and run it:
+Copy this one file to a router and run it, or leave it where it is and reach the router by ssh,
+where it then needs nothing but a shell:
 
     ssh root@192.168.1.1 'cat > /tmp/routerbench.py' < routerbench.py
     ssh -t root@192.168.1.1 python3 /tmp/routerbench.py
 
+    python3 routerbench.py --on root@192.168.1.1
+
 It finds out what the machine is, runs `openvpn --test-crypto` the way the pfSense and RRZN
-guides do, and prints one JSON line per result. stdout carries those lines and nothing else;
+guides do and the `dd` over ssh of OpenWrt's table, and prints one JSON line per result. stdout carries those lines and nothing else;
 people are spoken to on stderr. A number is never printed alone: beside it stand the work that
 was really done, the cost of one packet, how far the runs lay apart, what else the processor was
 doing, and a list of codes that each say how the number could mislead.
@@ -42,7 +45,7 @@ import signal
 import stat
 import time
 from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, NoReturn,
-                    Optional, Sequence, Tuple, Type)
+                    Optional, Sequence, Set, Tuple, Type)
 
 SCHEMA = 1
 RELEASE_YEAR = 2026  # a router whose clock shows an earlier year has not been told the time
@@ -58,15 +61,31 @@ EXITS: Dict[int, str] = {
 }
 
 REASONS: Dict[str, str] = {
+    'auth-required': 'the other end wants a password, or a key that it was not given',
     'auth-unsupported': 'the build does not know this digest',
     'bad-mtu': 'the build refuses this packet size',
+    'cipher-unavailable': 'the ssh client and the server have no such cipher in common',
     'cipher-unsupported': 'the crypto library does not have this cipher',
+    'connection-lost': 'the connection to the router broke',
+    'connection-refused': 'nothing listens on the other end\'s ssh port',
+    'connection-timeout': 'the other end did not finish the login in time',
     'engine-unavailable': 'the crypto engine asked for by name is not there',
+    'host-unknown': 'no machine of that name',
+    'hostkey-algorithm': 'the other end only has host keys of a kind that this client refuses',
+    'hostkey-changed': 'the other end\'s host key is not the one that is known',
+    'hostkey-unknown': 'the other end\'s host key is not known yet',
+    'incomplete': 'not everything that was sent arrived',
+    'kex-algorithm': 'the other end only has key exchanges that this client refuses',
+    'key-format': 'the ssh client cannot read the key file',
     'killed': 'the tool was ended by a signal, most often because memory ran out',
     'low-memory': 'too little memory is free to run the tool safely',
+    'mac-algorithm': 'the other end only has MACs that this client refuses',
     'mode-unsupported': 'the library has the cipher, but this build cannot use its mode here',
+    'no-answer': 'the other end does not answer',
+    'no-shell': 'the other end does not run /bin/sh',
     'no-space': 'there is no directory where a key of under 1 kB could be kept',
     'output-unknown': 'the tool ended well but did not say what it did',
+    'remote-shell': 'the login shell at the other end stumbled over a command',
     'timeout': 'the tool did not end in time and was stopped',
     'tool-broken': 'the tool is there but does not run',
     'tool-failed': 'the tool ended with an error; `detail` has its words',
@@ -74,17 +93,23 @@ REASONS: Dict[str, str] = {
 }
 
 WARNINGS: Dict[str, str] = {
+    'client-bound': 'the ssh client took a whole processor of the fast machine: the router may be able to do more',
     'clock-unset': 'the machine does not know the date, so `time` is null',
     'clock-varied': 'the processor changed its clock by over 5 % between or during the runs',
     'cpu-starved': 'the tool got under 90 % of a processor: something else was running',
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
     'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct bounds the error',
+    'legacy-ssh': 'the connection used what --legacy-ssh allowed; extra.legacy has it',
+    'link-bound': 'the link was full: the router may be able to do more',
+    'loopback': 'both ends ran on this one machine: a figure for comparing it with itself, not for a table',
     'low-clock': 'the processor ran below its highest clock (governor or heat)',
     'mixed-cores': 'the machine has cores of several kinds, and which one ran the test is not known',
+    'not-cpu-bound': 'the router\'s processor had time left: something else was the limit',
     'not-idle': 'the machine was still busy when the wait for idle ran out',
-    'short-run': 'one run took under a second, so start-up weighs in it; extra.start_ms has it',
+    'short-run': 'one run took under a second, so start-up weighs in it (extra.start_ms) or buffers do (extra.mbit_s_long)',
     'single-run': 'one run only, because more would not fit into the time budget or --quick\'s share of it',
+    'substituted-cipher': 'the other end has no CBC, so CTR of the same key size was measured: no row beside CBC rows',
     'system-heavy': 'most of the time went to the kernel, as with a crypto engine behind it',
     'unstable': 'the runs lay over 5 % apart',
     'virtual-machine': 'measured in a virtual or emulated machine, not on a router',
@@ -163,7 +188,7 @@ FIELDS: Dict[str, str] = {
     'status': '`ok`, `skipped` (cannot be measured here) or `failed`',
     'reason': 'for the last two: a code from the list of reasons',
     'detail': 'for the last two: what happened, and what to do about it on this system',
-    'test': 'what was measured: `openvpn`',
+    'test': 'what was measured: `openvpn`, `ssh`',
     'device': 'the machine, as a person would name it',
     'cpu': 'the processor core, short: `MIPS 24Kc`, `ARM Cortex-A53`, `Intel Atom D525`',
     'mhz': 'its nominal clock in MHz; never guessed from BogoMIPS',
@@ -173,13 +198,13 @@ FIELDS: Dict[str, str] = {
     'kernel': 'kernel release',
     'algorithm': 'column of the hardware table: `AES128`, `AES256`, `CHACHA20`, `NONE`',
     'cipher': 'the cipher really used, in lower case',
-    'auth': 'the digest really used; null for AEAD ciphers, which need none',
+    'auth': 'the digest or MAC really used; null for AEAD ciphers, which need none',
     'seconds': 'median wall-clock time of one run',
-    'mbit': 'millions of bits that one run encrypted or decrypted',
+    'mbit': 'millions of bits that one run encrypted or decrypted; `ssh`: that arrived',
     'mbit_s': 'the result: `mbit / seconds`, from the unrounded values',
     'runs': 'the seconds of every counted run',
     'spread': '(longest - shortest) / median of `runs`',
-    'tool': 'program and version',
+    'tool': 'program and version; `ssh`: the one on the router',
     'library': 'its crypto library and version',
     'driver': 'the crypto engine asked for with --engine',
     'warnings': 'codes from the list of warnings; each says how the number could mislead',
@@ -190,7 +215,8 @@ FIELDS: Dict[str, str] = {
 
 class Ran(NamedTuple):
     """A command that has ended. `status` is its exit status, 128 + N if signal N ended it, 126 and
-    127 as in a shell if it could not be started. Of long output, the first and last are kept."""
+    127 as in a shell if it could not be started. Of long output, the first and last are kept.
+    `received` bytes came on stdout, the first of them after `first` seconds."""
 
     argv: Tuple[str, ...]
     status: int
@@ -200,6 +226,8 @@ class Ran(NamedTuple):
     user: float = 0.0
     system: float = 0.0
     timed_out: bool = False
+    received: int = 0
+    first: Optional[float] = None
 
 
 class Times(NamedTuple):
@@ -268,6 +296,35 @@ class Facts(NamedTuple):
     memory_mb: Optional[int] = None
     virtual: Optional[str] = None
     mixed_cores: bool = False
+
+
+class Negotiated(NamedTuple):
+    """What an ssh client and a server agreed on for one direction: `aes128-ctr`, `hmac-sha1` (None
+    where the cipher authenticates by itself), `none`; and the server: `dropbear_2022.83`."""
+
+    cipher: str
+    mac: Optional[str]
+    compression: str
+    server: Optional[str] = None
+
+
+class Copied(NamedTuple):
+    """What dd says about a transfer: bytes in whole blocks, and its own seconds where it has any."""
+
+    bytes: int
+    seconds: Optional[float] = None
+
+
+class Survey(NamedTuple):
+    """What will be asked of a machine, so that one far away can send it all at once: files (with
+    wildcards), programs of which the first bytes tell the architecture, directories, commands that
+    may be looked for, and commands to run by the name of the system."""
+
+    files: Tuple[str, ...]
+    programs: Tuple[str, ...]
+    folders: Tuple[str, ...]
+    tools: Tuple[str, ...]
+    commands: Dict[str, Tuple[Tuple[str, ...], ...]]
 
 
 class Watched(NamedTuple):
@@ -462,6 +519,22 @@ def parse_time(text: str) -> Optional[Times]:
     times = Times(*(parse_clock(last[key].replace(' ', '')) if last.get(key) else None
                     for key in ('real', 'user', 'system')))  # type: ignore[arg-type]
     return times if times.real and times.real > 0 else None
+
+
+def without_time(text: str) -> str:
+    """The text without what `time` reported last and what came after it."""
+    found = [match.start() for shape in TIME_SHAPES for match in re.finditer(shape, text)]
+    return re.sub('(?m)^Command (?:exited with non-zero status|terminated by signal) .*\n?', '', text[:max(found)]) if found else text
+
+
+def parse_dd(text: str, block: int) -> Optional[Copied]:
+    """What any dd printed on stderr: the records of `block` bytes, and its own seconds from the third
+    line of GNU's, FreeBSD's and bigger builds of BusyBox's. None without records or with a part of one."""
+    records = re.findall(r'^([0-9]{1,12})\+([0-9]{1,12}) records out', text, re.M)
+    if not records or records[-1][1] != '0':
+        return None
+    timed = re.findall(r'^\d+ bytes .*(?:copied, |transferred in )(\d+(?:[.,]\d+)?(?:e-?\d+)?) s', text, re.M)
+    return Copied(int(records[-1][0]) * block, float(timed[-1].replace(',', '.')) if timed else None)
 
 
 def parse_assignments(text: str) -> Dict[str, str]:
@@ -795,9 +868,60 @@ def openvpn_refusal(text: str) -> Optional[str]:
     return next((reason for pattern, reason in OPENVPN_REFUSALS if re.search(pattern, text)), None)
 
 
+def negotiated(log: str, direction: str = 'server->client') -> Optional[Negotiated]:
+    """What `ssh -v` says was agreed on for a direction. The first such line is ssh's own: what a
+    server lets it print comes later."""
+    kex = re.search(r'^debug1: kex: %s cipher: (\S+) MAC: (\S+) compression: (\S+)' % direction, log, re.M)
+    if not kex:
+        return None
+    server = re.search(r'^debug1: Remote protocol version \S+, remote software version (\S+)', log, re.M)
+    mac = None if kex.group(2) == '<implicit>' else plain(kex.group(2), 40)
+    return Negotiated(plain(kex.group(1), 40), mac, kex.group(3), plain(server.group(1), 40) if server else None)
+
+
+def without_debug(text: str) -> str:
+    """stderr of `ssh -v` without ssh's own log."""
+    return re.sub(r'(?m)^(?:debug\d: .*|OpenSSH_\S+, .*|Authenticated to .*|Transferred: sent .*|Bytes per second: .*)\n?', '', text.replace('\r', ''))
+
+
+def ssh_offer(text: str) -> Tuple[str, ...]:
+    """The list in `Unable to negotiate with …: no matching … found. Their offer: a,b,c`."""
+    offer = re.search(r'no matching [\w ]+ found\. Their offer: ([\w@.,+-]+)', text)
+    return tuple(plain(name, 60) for name in offer.group(1).split(',')) if offer else ()
+
+
+SSH_REFUSALS: Tuple[Tuple[str, str], ...] = (
+    # what OpenSSH's ssh and dropbear's dbclient print, and what it means; causes before consequences
+    (r'REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key mismatch|Remote host key has changed', 'hostkey-changed'),
+    (r'no matching host key type', 'hostkey-algorithm'),
+    (r'no matching key exchange method|No matching algo kex', 'kex-algorithm'),
+    (r'no matching MAC', 'mac-algorithm'),
+    (r"no matching cipher|No matching algo enc|Unknown cipher type|does not support '[^']*' cipher|No valid ciphers", 'cipher-unavailable'),
+    (r'No matching algo hostkey', 'hostkey-algorithm'),
+    (r'String too long|[Bb]ad key file|Load key .*(?:invalid format|error in libcrypto)|Failed loading keyfile', 'key-format'),
+    (r"Host key verification failed|Didn't validate host key|not in the trusted hosts file|host key is known for", 'hostkey-unknown'),
+    (r"Permission denied|No auth methods could be used|Too many authentication failures|[Pp]assword: ?$|[Pp]assphrase", 'auth-required'),
+    (r'Could not resolve|not known|Error resolving|Temporary failure in name', 'host-unknown'),
+    (r'Connection refused', 'connection-refused'),
+    (r'timed out|No route to host|unreachable|did not properly respond|[Tt]imeout, server|banner exchange', 'no-answer'),
+    (r'Connection (?:\S+ )*(?:closed|reset)|closed the connection|client_loop|Broken pipe|Connection to .* closed', 'connection-lost'),
+)
+
+
+def ssh_refusal(text: str) -> Optional[str]:
+    """The reason code for what an ssh client says went wrong; None if it says nothing of the kind."""
+    return next((reason for pattern, reason in SSH_REFUSALS if re.search(pattern, text, re.M)), None)
+
+
 def without_paths(text: str) -> str:
     """Text with the files that it names by their last part, but for those that every system has."""
     return re.sub(r"(?<![\w/.])/(?!usr/|lib/|etc/|dev/|proc/)(?:[^\s':,;/]+/)*([^\s':,;/]+)", r'.../\1', text)
+
+
+def without_addresses(text: str) -> str:
+    """Text without what says who or where the other end is."""
+    text = re.sub(r'(?i)(?:[\w.-]+@)?(?:\[?(?:[0-9a-f]{0,4}:){2,7}[0-9a-f.]{0,15}\]?|\d{1,3}(?:\.\d{1,3}){3})(?:%\w+)?', 'it', text)
+    return re.sub(r'\b[\w.-]+@[\w.-]+|(?<=host )[\w.-]+(?= port)|(?<=hostname )[\w.-]+', 'it', text)
 
 
 LOG_STAMP = r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) '
@@ -818,6 +942,7 @@ def telling_line(text: str) -> str:
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
+INBOX_BYTES = 1 << 22
 FIRST_TICK, TICK_SECONDS = 0.1, 1.0
 STDOUT, STDERR = 1, 2
 Tick = Callable[[float], None]
@@ -828,7 +953,18 @@ def no_tick(_elapsed: float) -> None:
 
 
 class Host:
-    """A machine: its files below one root, its commands, its clocks, and one private directory."""
+    """A machine: its files below one root, its commands, its clocks, and one private directory.
+    Whatever asks a machine that is out of reach raises Unmeasurable."""
+
+    timer = 'monotonic'  # what Ran.seconds are measured with; see EXTRA
+    sense_seconds = 0.0  # between two looks at the sensors: each costs a far machine a little
+
+    def survey(self, wanted: Survey) -> None:
+        """What will be asked next; a machine far away sends it in one go, and after that answers these
+        questions as of then. Only look() and what is not in the survey are asked anew."""
+
+    def calibrate(self) -> None:
+        """Get ready for timing: learn what the way to the machine costs."""
 
     def read_bytes(self, path: str, limit: int = 1 << 18) -> bytes:
         """Up to `limit` bytes of a file. Raises Absent."""
@@ -846,9 +982,10 @@ class Host:
         """System, kernel release and machine, as `uname -srm` prints them."""
         raise NotImplementedError
 
-    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
-        """Start the commands together, wait until all have ended; after `limit` s they are killed.
-        `tick` is called soon after the start and then about once a second, with the seconds so far."""
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
+        """Start the commands together, wait until all have ended; after `limit` s they are killed, and
+        after `silence` s (if that is not 0) in which none printed anything. `tick` is called soon after
+        the start and then about once a second, with the seconds so far."""
         raise NotImplementedError
 
     def now(self) -> float:
@@ -882,9 +1019,13 @@ class Host:
         except Absent:
             return ''
 
-    def run(self, *argv: str, limit: float = 20.0, tick: Tick = no_tick) -> Ran:
+    def look(self, *paths: str) -> List[str]:
+        """The first lines that files which change have now, '' for one that is not there."""
+        return [self.text(path).partition('\n')[0] for path in paths]
+
+    def run(self, *argv: str, limit: float = 20.0, tick: Tick = no_tick, silence: float = 0.0) -> Ran:
         """Run one command."""
-        return self.run_all([argv], limit, tick)[0]
+        return self.run_all([argv], limit, tick, silence)[0]
 
     def output(self, *argv: str) -> str:
         """stdout of a command; '' if it is not there or fails."""
@@ -898,32 +1039,56 @@ class Kept:
     def __init__(self) -> None:
         self.head = b''
         self.tail = b''
+        self.total = 0
 
     def add(self, chunk: bytes) -> None:
         """Take the next piece."""
-        room = KEPT_HEAD - len(self.head)
-        self.head += chunk[:max(room, 0)]
-        self.tail = (self.tail + chunk[max(room, 0):])[-KEPT_TAIL:]
+        room = max(KEPT_HEAD - len(self.head), 0)
+        rest = chunk[room:]
+        self.total += len(chunk)
+        self.head += chunk[:room]
+        self.tail = (self.tail + rest if len(rest) < KEPT_TAIL else rest)[-KEPT_TAIL:]
 
     def text(self) -> str:
         """What was kept, undecodable bytes replaced."""
         return (self.head + self.tail).decode('utf-8', 'replace')
 
 
+class Inbox(Kept):
+    """A stream that somebody reads as it comes. What nobody has taken is bounded as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = b''
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next piece."""
+        self.data += chunk
+        if len(self.data) > INBOX_BYTES:
+            self.data = self.data[:KEPT_HEAD] + self.data[-KEPT_HEAD:]
+
+    def text(self) -> str:
+        """What nobody has taken."""
+        return self.data.decode('utf-8', 'replace')
+
+
 class Job:
-    """One process of LocalHost in a process group of its own, from its start to its Ran."""
+    """One process of LocalHost in a process group of its own, from its start to its Ran. A
+    conversation (`talk`) has a stdin, and streams that are read as they come."""
 
     def __init__(self, argv: Sequence[str], program: Optional[str], environment: Dict[str, str],
-                 clock: Callable[[], float]) -> None:
+                 clock: Callable[[], float], talk: bool = False) -> None:
         import subprocess
         self.argv, self.clock = tuple(argv), clock
         self.kept: Dict[int, Kept] = {}
         self.usage: Any = None
         self.gone = self.timed_out = False
         self.status = 0
-        self.started = self.ended = clock()
+        self.first: Optional[float] = None
+        self.open: Set[int] = set()
+        self.started = self.ended = self.heard = clock()
         try:
-            self.process = subprocess.Popen(argv, executable=program, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            self.process = subprocess.Popen(argv, executable=program, env=environment, stdin=subprocess.PIPE if talk else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         except OSError as error:
             self.status = 127 if error.errno == errno.ENOENT else 126
             self.error = plain('%s: %s' % (argv[0], error.strerror))
@@ -931,7 +1096,7 @@ class Job:
         self.error = ''
         assert self.process.stdout and self.process.stderr
         self.streams = (self.process.stdout.fileno(), self.process.stderr.fileno())
-        self.kept = {stream: Kept() for stream in self.streams}
+        self.kept = {stream: Inbox() if talk else Kept() for stream in self.streams}
         self.open = set(self.streams)
 
     def alive(self) -> bool:
@@ -941,10 +1106,26 @@ class Job:
     def read(self, stream: int) -> None:
         """Take what a stream has; its end closes it."""
         chunk = os.read(stream, 65536)
-        if chunk:
-            self.kept[stream].add(chunk)
-        else:
+        if not chunk:
             self.open.discard(stream)
+            return
+        self.kept[stream].add(chunk)
+        self.heard = self.clock()
+        if stream == self.streams[0] and self.first is None:
+            self.first = self.heard - self.started
+
+    def say(self, text: str) -> None:
+        """Write to its stdin. What is said between two answers is short enough for a pipe."""
+        assert self.process.stdin
+        try:
+            os.write(self.process.stdin.fileno(), text.encode('utf-8', 'surrogateescape'))
+        except BrokenPipeError:
+            pass  # it has ended; whoever waits for an answer will see that
+
+    def hang_up(self) -> None:
+        """Close its stdin."""
+        if self.process.stdin:
+            self.process.stdin.close()
 
     def reap(self) -> None:
         """Note how it ended, if it has. wait4 gives its own times, without those of others."""
@@ -972,7 +1153,7 @@ class Job:
             self.reap()
             time.sleep(0.01)
         self._drain()
-        for stream in (self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()
 
@@ -992,7 +1173,8 @@ class Job:
             return Ran(self.argv, self.status, err=self.error)
         out, err = (self.kept[stream].text() for stream in self.streams)
         user, system = getattr(self.usage, 'ru_utime', 0.0), getattr(self.usage, 'ru_stime', 0.0)
-        return Ran(self.argv, self.status, out, err, self.ended - self.started, user, system, self.timed_out)
+        return Ran(self.argv, self.status, out, err, self.ended - self.started, user, system, self.timed_out,
+                   self.kept[self.streams[0]].total, self.first)
 
 
 class LocalHost(Host):
@@ -1012,6 +1194,7 @@ class LocalHost(Host):
         usable = [place for place in self.places if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)]
         self.environment.update(TMPDIR=usable[0] if usable else '/tmp')  # openvpn does not start without one
         self.private: Optional[str] = None
+        self.jobs: List[Job] = []  # all that run, so that whoever waits for one reads what the others print
         self.signalled = self.watching = False
         self.pipe: Tuple[int, ...] = os.pipe()
         self.wake, self._waker = self.pipe
@@ -1068,30 +1251,44 @@ class LocalHost(Host):
         system = os.uname()
         return system.sysname, system.release, system.machine
 
-    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
         """See Host."""
         self._look()
         jobs: List[Job] = []
+
+        def over() -> bool:
+            return not any(job.alive() for job in jobs) or 0 < silence < self.clock() - max(job.heard for job in jobs)
         try:
             for argv in commands:
-                jobs.append(Job(argv, self.find(argv[0]), self.environment, self.clock))
-            self._attend(jobs, limit, tick)
+                jobs.append(self.start(argv))
+            self.attend(over, limit, tick)
+            for job in jobs:
+                job.timed_out = job.alive()
         finally:
             for job in jobs:
-                job.end()
+                self.end(job)
         return [job.ran() for job in jobs]
 
-    def _attend(self, jobs: List[Job], limit: float, tick: Tick) -> None:
-        """Read what the jobs print until all have ended or the limit is over."""
+    def start(self, argv: Sequence[str], talk: bool = False) -> Job:
+        """Start a process, which end() ends."""
+        job = Job(argv, self.find(argv[0]), self.environment, self.clock, talk)
+        self.jobs.append(job)
+        return job
+
+    def end(self, job: Job) -> None:
+        """Kill what is left of it."""
+        job.end()
+        self.jobs.remove(job)
+
+    def attend(self, over: Callable[[], bool], limit: float, tick: Tick = no_tick) -> bool:
+        """Read what all jobs print until `over`; False if that takes longer than `limit`."""
         started = self.clock()
         tick_at, moment = started + FIRST_TICK, 0.00025
-        while True:
-            running = [job for job in jobs if job.alive()]
+        while not over():
             left = started + limit - self.clock()
-            for job in running:
-                job.timed_out = left <= 0
-            if not running or left <= 0:
-                return
+            if left <= 0:
+                return False
+            running = [job for job in self.jobs if job.alive()]
             streams = {stream: job for job in running for stream in job.open}
             # A job that has closed its streams is most likely ending: look again in a moment.
             closed = any(not job.open for job in running)
@@ -1106,6 +1303,7 @@ class LocalHost(Host):
             if self.clock() >= tick_at:
                 tick(self.clock() - started)
                 tick_at = self.clock() + TICK_SECONDS
+        return True
 
     def now(self) -> float:
         """See Host."""
@@ -1169,6 +1367,8 @@ class LocalHost(Host):
 
     def close(self) -> None:
         """See Host."""
+        for job in list(self.jobs):
+            self.end(job)
         if self.watching:
             signal.set_wakeup_fd(-1)
             self.watching = False
@@ -1205,6 +1405,509 @@ def process_exists(pid: int) -> bool:
     except OSError as error:
         return error.errno != errno.ESRCH
     return True
+
+
+PACKAGES: Dict[str, Dict[str, str]] = {
+    'openvpn': {'opkg': 'openvpn-openssl'},
+    'ssh': {'opkg': 'openssh-client', 'apk': 'openssh-client', 'apt-get': 'openssh-client', 'dnf': 'openssh-clients',
+            'yum': 'openssh-clients', 'zypper': 'openssh-clients', 'pkg': 'openssh-portable', 'pacman': 'openssh'}}
+INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk update && apk add %s'), ('pkg', 'pkg install %s'),
+              ('apt-get', 'apt-get install %s'), ('dnf', 'dnf install %s'), ('yum', 'yum install %s'),
+              ('zypper', 'zypper install %s'), ('pacman', 'pacman -S %s'))
+
+
+def install_hint(host: Host, tool: str) -> str:
+    """The command that installs a tool on this system."""
+    for manager, command in INSTALLERS:
+        if host.find(manager):
+            on_openwrt = manager == 'apk' and host.text('/etc/openwrt_release')
+            package = PACKAGES.get(tool, {}).get('opkg' if on_openwrt else manager, tool)
+            return command % package
+    return 'install the package `%s`' % tool
+
+
+# --- far host -----------------------------------------------------------------------------------
+# A machine at the other end of an ssh connection. One shell there answers all questions, in frames
+# that start with a line nobody can guess; what a router sends is data and is never run.
+
+CONNECT_SECONDS, QUESTION_SECONDS = 60.0, 30.0
+ON_ROUTER = 'root@<router>'  # how a line names the other end: as the OpenWrt page does
+
+
+class Destination(NamedTuple):
+    """Where ssh is to go: `root@192.168.1.1`, and a port if it is not the usual one."""
+
+    where: str
+    port: Optional[int] = None
+
+
+def quoted(word: str) -> str:
+    """A word as a shell takes it literally."""
+    return word if re.match(r'[\w@%+=:,./-]+$', word, re.ASCII) else "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def shell_words(words: Iterable[str]) -> str:
+    """A command for a shell."""
+    return ' '.join(quoted(word) for word in words)
+
+
+LEGACY: Dict[str, Tuple[Tuple[str, ...], str, Tuple[str, ...]]] = {
+    # reason: the options of OpenSSH that allow more, what `ssh -Q` calls the kind, the choices, best first
+    'hostkey-algorithm': (('HostKeyAlgorithms', 'PubkeyAcceptedAlgorithms'), 'key', ('ssh-rsa', 'ssh-dss')),
+    'kex-algorithm': (('KexAlgorithms',), 'kex', (
+        'diffie-hellman-group14-sha1', 'diffie-hellman-group-exchange-sha1', 'diffie-hellman-group1-sha1')),
+    'mac-algorithm': (('MACs',), 'mac', ('hmac-sha1', 'hmac-sha1-96', 'hmac-md5', 'hmac-md5-96')),
+    'cipher-unavailable': (('Ciphers',), 'cipher', ('aes256-cbc', 'aes192-cbc', 'aes128-cbc', '3des-cbc')),
+    'auth-required': (('PubkeyAcceptedAlgorithms',), 'key', ('ssh-rsa',)),
+}
+
+
+class SshClient:
+    """An ssh client of a host: OpenSSH's, or dropbear's dbclient, which is `ssh` on OpenWrt. Nothing it
+    is told to do can wait for a person, and it shares no connection, because such a one ignores -c."""
+
+    OPENSSH = ('-T', '-a', '-x') + tuple(word for option in (
+        'BatchMode=yes', 'ControlMaster=no', 'ControlPath=none', 'Compression=no', 'ClearAllForwardings=yes',
+        'ConnectTimeout=20', 'ServerAliveInterval=15', 'ServerAliveCountMax=4') for word in ('-o', option))
+
+    def __init__(self, host: Host, words: Sequence[str], allow_legacy: bool = False) -> None:
+        self.host, self.allow_legacy = host, allow_legacy
+        self.words = tuple(words) or (('ssh',) if host.find('ssh') or not host.find('dbclient') else ('dbclient',))
+        self.legacy: Tuple[str, ...] = ()
+        self._version: Optional[str] = None
+
+    def version(self) -> str:
+        """`OpenSSH_9.2p1` or `Dropbear 2022.83`. Raises Unmeasurable with the remedy."""
+        if self._version is None:
+            if not self.host.find(self.words[0]):
+                raise Unmeasurable('tool-missing', 'there is no ssh client here: %s' % install_hint(self.host, 'ssh'), 'skipped')
+            ran = self.host.run(self.words[0], '-V')
+            found = re.search(r'(OpenSSH_[\w.]+)|Dropbear\D*v?(\d+\.\d+)', ran.out + ran.err)
+            if not found:
+                raise Unmeasurable('tool-broken', 'the ssh client is neither OpenSSH nor dbclient (%s)' % telling_line(ran.out + ran.err))
+            self._version = found.group(1) or 'Dropbear ' + found.group(2)
+        return self._version
+
+    def dropbear(self) -> bool:
+        """Whether it is dbclient."""
+        return self.version().startswith('Dropbear')
+
+    def _own_words(self, verbose: bool) -> Tuple[str, ...]:
+        if not self.dropbear():
+            return self.OPENSSH + self.legacy + ('-o', 'LogLevel=%s' % ('DEBUG1' if verbose else 'INFO'))
+        return ('-T', '-K', '15') + (('-o', 'BatchMode=yes') if self.version() >= 'Dropbear 2024.84' else ())
+
+    def command(self, destination: Destination, remote: str, cipher: str = '', verbose: bool = False) -> Tuple[str, ...]:
+        """The argv that runs a command at the other end; options of ours go before the user's, because
+        OpenSSH takes the first of two."""
+        port = ('-p', str(destination.port)) if destination.port else ()
+        return (self.words[0], *self._own_words(verbose), *self.words[1:], *port,
+                *(('-c', cipher) if cipher else ()), destination.where, remote)
+
+    def legacy_for(self, reason: str, offer: Sequence[str]) -> Tuple[str, ...]:
+        """The options that would let this client do the weaker thing that a server needs, and no more;
+        () if there are none."""
+        if reason not in LEGACY or self.dropbear():
+            return ()
+        names, kind, choices = LEGACY[reason]
+        known = self.host.run(self.words[0], '-Q', kind).out.split()
+        usable = [choice for choice in choices if choice in known and (choice in offer or reason == 'auth-required')]
+        options = tuple(word for name in names for word in ('-o', '%s=+%s' % (name, usable[0]))) if usable else ()
+        return options if not set(options) <= set(self.legacy) else ()
+
+
+SSH_REMEDIES: Dict[str, str] = {
+    'auth-required': 'it wants a password: put your public key there (`ssh-copy-id`; on OpenWrt append it to '
+                     '/etc/dropbear/authorized_keys), load it with `ssh-add` if it has a passphrase%(legacy)s',
+    'cipher-unavailable': 'this client and that server have no cipher in common (offered: %(offer)s)%(legacy)s',
+    'connection-lost': 'the connection was closed: %(said)s',
+    'connection-refused': 'nothing listens on its ssh port: start its ssh server, or name the port as in ssh://root@router:2222',
+    'connection-timeout': 'it did not finish the login within %(limit).0f s; see whether `ssh -v` by hand gets further',
+    'host-unknown': 'no such host: %(said)s',
+    'hostkey-algorithm': 'it only has host keys of a kind that this client refuses (%(offer)s)%(legacy)s',
+    'hostkey-changed': 'its host key is not the one that is known here. If it was reinstalled, `ssh-keygen -R` with its '
+                       'address removes the old one; if not, somebody may sit in between',
+    'hostkey-unknown': 'its host key is not known here yet: log in once by hand, compare the fingerprint and say yes',
+    'kex-algorithm': 'it only has key exchanges that this client refuses (%(offer)s)%(legacy)s',
+    'key-format': 'the client cannot read the key file: dbclient wants its own format, which `dropbearconvert openssh '
+                  'dropbear IN OUT` makes',
+    'mac-algorithm': 'it only has MACs that this client refuses (%(offer)s)%(legacy)s',
+    'no-answer': 'it does not answer: see whether it is switched on, and the address right (%(said)s)',
+    'no-shell': 'its login shell did not run /bin/sh: %(said)s',
+    'remote-shell': 'its login shell took a command of ours for its own syntax: %(said)s',
+}
+
+
+def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Tuple[Unmeasurable, Tuple[str, ...]]:
+    """Why ssh ended, with the remedy, and the options that would help a server that is too old."""
+    text = without_debug(ran.err)
+    asked = re.search(r"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase .*: ?$", text)
+    reason = ssh_refusal(text) or ('hostkey-unknown' if asked else 'connection-timeout' if ran.timed_out else 'remote-shell'
+                                   if 'Ambiguous output redirect' in text else 'no-shell')
+    offer = ssh_offer(text)
+    legacy = client.legacy_for(reason, offer)
+    about = '' if not legacy else '; an RSA key and an old server may also need' if reason == 'auth-required' else ':'
+    detail = 'ssh to the other end failed: ' + SSH_REMEDIES[reason] % {
+        'offer': ', '.join(offer) or 'not said', 'limit': limit, 'said': telling_line(without_addresses(text)),
+        'legacy': about and '%s --legacy-ssh, which adds %s' % (about, shell_words(legacy))}
+    return Unmeasurable(reason, detail), legacy
+
+
+PROLOGUE = """\
+:
+A=%s; M=${A}%s; J=; D=
+PATH=${PATH:+$PATH:}%s; LC_ALL=C; export PATH LC_ALL
+say() { printf '\\n%%s %%s\\n' "$M" "$*"; }
+over() { for P in $J; do kill -9 "$P"; done; [ -z "$D" ] || rm -rf "$D"; } 2>/dev/null
+trap over EXIT; trap 'exit 1' HUP INT TERM PIPE
+[ -d "${TMPDIR:-}" ] && [ -w "$TMPDIR" ] || for TMPDIR in /tmp /var/tmp /dev/shm /var/run; do [ -w "$TMPDIR" ] && break; done; export TMPDIR
+"""  # the first line is what an old dbclient takes for `no` when it asks whether to trust a host
+SURVEY_SCRIPT = """\
+say u "$(uname -srm)"
+for F in %(files)s; do [ -f "$F" ] && [ -r "$F" ] && { say f "$F"; cat "$F"; }; done
+for F in %(programs)s; do [ -r "$F" ] && { say f "$F"; dd bs=20 count=1 <"$F"; }; done
+for F in %(folders)s; do [ -d "$F" ] && { say d "$F"; for G in "$F"/*; do printf '%%s\\n' "${G##*/}"; done; }; done
+for F in %(tools)s; do say t "$F"; command -v "$F"; done
+case $(uname -s) in %(commands)s esac
+"""
+PRIVATE_SCRIPT = """\
+umask 077
+for F in "$TMPDIR" /tmp /var/tmp /dev/shm /var/run; do
+P=$F/routerbench-$$-%s; mkdir "$P" || continue
+if dd if=/dev/zero of="$P/room" bs=1024 count=1 && rm "$P/room"; then D=$P; printf '%%s' "$P"; break; fi
+rm -rf "$P"; done
+"""
+STARTED = """/bin/sh -c 'printf "\\n%s p %s %s\\n" "$1" "$2" "$$" >&3; shift 2; exec "$@" >&3 2>&4 3>&- 4>&-' sh "$M" """
+TIMED_SCRIPTS = {  # what the reports of these look like is read by far_times()
+    'time': '{ time %s; } 2>&1; echo "status $?"',
+    'uptime': 'read -r U F </proc/uptime; %s; S=$?; read -r V F </proc/uptime; times; echo "uptime $U $V"; echo "status $S"',
+    'local': '%s; S=$?; times; echo "status $S"'}
+
+
+class FarTimes(NamedTuple):
+    """How a command ended far away: its status, seconds by that machine's clock (None if it has none)
+    and their resolution, processor time."""
+
+    status: int
+    real: Optional[float]
+    resolution: float
+    user: float
+    system: float
+
+
+def far_times(report: str) -> FarTimes:
+    """From what one of TIMED_SCRIPTS printed. The shell's `times` has its children's in the second line."""
+    status = re.search(r'^status (\d{1,3})$', report, re.M)
+    times = parse_time(report)
+    decimals = re.search(r'[.,](\d+)', report)
+    resolution = 10.0 ** -len(decimals.group(1)) if decimals else 1.0
+    real, user, system = times or Times(None)  # type: ignore[arg-type]
+    uptime = re.search(r'^uptime ([\d.]{1,20}) ([\d.]{1,20})$', report, re.M)
+    if uptime:
+        real, resolution = float(uptime.group(2)) - float(uptime.group(1)), 0.02
+    used = re.findall(r'^(\d+m[\d.]+s) (\d+m[\d.]+s)$', report, re.M)
+    if used:
+        user, system = (parse_clock(text) for text in used[-1])
+    return FarTimes(int(status.group(1)) if status else 255, real, resolution, user or 0.0, system or 0.0)
+
+
+class SshHost(Host):
+    """A machine that is reached by ssh and needs nothing but a POSIX shell.
+
+    Its shell reads what we write, runs it and goes on reading, so that a command which takes too long
+    can be killed there. When the connection ends, however that comes about, it kills what still runs
+    and removes its private directory.
+    """
+
+    sense_seconds = 5.0
+
+    def __init__(self, near: LocalHost, client: SshClient, destination: Destination, tell: Callable[[str], None]) -> None:
+        self.near, self.client, self.destination, self.tell = near, client, destination, tell
+        self.mark = os.urandom(16).hex()
+        self.job: Optional[Job] = None
+        self.count = 0
+        self.wanted = Survey((), (), (), (), {})
+        self.seen: Dict[Tuple[str, str], bytes] = {}
+        self.cost: Optional[float] = None  # of timing a command from here
+        self.rtt: Optional[float] = None  # of a question and its answer
+        self.private = ''
+        self.failure: Optional[Unmeasurable] = None
+
+    # The connection
+
+    def _out(self) -> Inbox:
+        assert self.job
+        inbox = self.job.kept[self.job.streams[0]]
+        assert isinstance(inbox, Inbox)
+        return inbox
+
+    def _err(self) -> Inbox:
+        assert self.job
+        inbox = self.job.kept[self.job.streams[1]]
+        assert isinstance(inbox, Inbox)
+        return inbox
+
+    def _connect(self, script: str) -> bytes:
+        """Log in and ask the first question; with --legacy-ssh again, with what the server needs."""
+        while True:
+            try:
+                return self._log_in(script)
+            except Unmeasurable as error:
+                legacy = self.client.legacy_for(error.reason, self.offer) if self.client.allow_legacy else ()
+                if not legacy:
+                    self.failure = error
+                    raise
+                self.client.legacy += legacy
+                self.tell('--legacy-ssh: trying %s' % shell_words(legacy))
+
+    def _log_in(self, script: str) -> bytes:
+        self.job = self.near.start(self.client.command(self.destination, 'exec /bin/sh'), talk=True)
+        if self.job.error:
+            raise Unmeasurable('tool-broken', 'the ssh client does not start (%s)' % self.job.error)
+        places = ':'.join(SYSTEM_PATH)
+        self.job.say(PROLOGUE % (self.mark[:8], self.mark[8:], places))
+        return self._answer(script, CONNECT_SECONDS)
+
+    def _fail(self, limit: float) -> NoReturn:
+        """Raise why there is no answer, and remember it: there will be none to the next question."""
+        job, self.job = self.job, None
+        assert job
+        job.timed_out = job.alive()
+        self.near.end(job)
+        ran = job.ran()
+        error, legacy = ssh_failure(self.client, ran, limit)
+        self.offer = ssh_offer(ran.err)
+        if self.count > 1:
+            error = Unmeasurable('connection-lost', 'the connection to the router was lost: %s' % telling_line(
+                without_addresses(ran.err)) if not job.timed_out else 'the router did not answer for %.0f s' % limit)
+            self.failure = error
+        raise error
+
+    def ask(self, script: str, limit: float = QUESTION_SECONDS) -> bytes:
+        """What a script prints on stdout there. Raises Unmeasurable."""
+        if self.failure:
+            raise self.failure
+        return self._answer(script, limit) if self.job else self._connect(script)
+
+    def _answer(self, script: str, limit: float) -> bytes:
+        job = self.job
+        assert job
+        self.count += 1
+        begin, end = (('\n%s %s %d\n' % (self.mark, kind, self.count)).encode() for kind in 'be')
+        job.say('say b %d; { %s\n} 2>/dev/null; say e %d\n' % (self.count, script, self.count))
+        out = self._out()
+        if not self.near.attend(lambda: not job.alive() or end in out.data or self._prompted(), limit) or end not in out.data:
+            self._fail(limit)
+        before, _, rest = out.data.partition(begin)
+        answer, _, after = rest.partition(end)
+        out.data = before + after
+        return answer
+
+    def address(self) -> str:
+        """The address that the connection goes to; '' if the server does not tell."""
+        words = self.ask('printf "%s" "${SSH_CONNECTION:-}"').decode('utf-8', 'replace').split()
+        return words[2] if len(words) == 4 and re.match(r'[0-9a-fA-F.:%\w]+$', words[2]) else ''
+
+    def _prompted(self) -> bool:
+        """Whether the client waits for a person, which it was told not to do."""
+        return self.count == 1 and bool(re.search(rb"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase [^\n]*: ?$", self._err().data))
+
+    def frames(self, answer: bytes) -> List[Tuple[str, str, bytes]]:
+        """The frames of an answer: kind, name, content."""
+        parts = re.split(('\n%s ([a-z]) ?([^\n]*)\n' % self.mark).encode(), answer)
+        names = [part.decode('utf-8', 'surrogateescape') for part in parts]
+        return list(zip(names[1::3], names[2::3], parts[3::3]))
+
+    # The questions
+
+    def survey(self, wanted: Survey) -> None:
+        """See Host."""
+        self.wanted = wanted
+        commands = ' '.join('%s) %s ;;' % (system, '; '.join(
+            '{ command -v %s >&2 && { say c %s; %s </dev/null; say s $?; }; }' % (quoted(argv[0]), quoted(' '.join(argv)), shell_words(argv))
+            for argv in argvs)) for system, argvs in wanted.commands.items())
+        answer = self.ask(SURVEY_SCRIPT % {
+            'files': ' '.join(wanted.files), 'programs': ' '.join(wanted.programs), 'folders': ' '.join(wanted.folders),
+            'tools': ' '.join(wanted.tools), 'commands': commands})
+        self.seen.update({(kind, name): content for kind, name, content in self.frames(answer)})
+        statuses = [(name, after) for (kind, name, _), (_, after, _) in zip(self.frames(answer), self.frames(answer)[1:]) if kind == 'c']
+        self.seen.update({('s', name): status.encode() for name, status in statuses})
+        self.timer = 'time' if self.find('time') else 'uptime' if ('f', '/proc/uptime') in self.seen else 'local'
+
+    def _told(self, kind: str, name: str, patterns: Sequence[str]) -> Optional[bytes]:
+        """What the survey has brought; b'' for what it found not to be there, None for what it was not about."""
+        from fnmatch import fnmatchcase
+        known = any(fnmatchcase(name, pattern) for pattern in patterns)
+        return self.seen.get((kind, name), b'' if known else None)
+
+    def read_bytes(self, path: str, limit: int = 1 << 18) -> bytes:
+        """See Host."""
+        if ('f', path) not in self.seen and self._told('f', path, self.wanted.files + self.wanted.programs) is not None:
+            raise Absent(path)
+        content = self.seen.get(('f', path))
+        if content is None:
+            found = self.frames(self.ask('[ -r %s ] && { say f; cat %s; }' % (quoted(path), quoted(path))))
+            if not found:
+                raise Absent(path)
+            content = found[0][2]
+        return content[:limit]
+
+    def names(self, path: str) -> List[str]:
+        """See Host."""
+        told = self._told('d', path, self.wanted.folders)
+        if told is None:
+            told = self.ask('for F in %s/*; do printf "%%s\\n" "${F##*/}"; done' % quoted(path))
+        return sorted(name for name in told.decode('utf-8', 'surrogateescape').splitlines() if name != '*')
+
+    def find(self, command: str) -> Optional[str]:
+        """See Host."""
+        told = self._told('t', command, self.wanted.tools)
+        if told is None:
+            told = self.ask('command -v %s' % quoted(command))
+        return told.decode('utf-8', 'replace').strip() or None
+
+    def look(self, *paths: str) -> List[str]:
+        """See Host. Nothing but the shell itself is used for it: a process more would disturb."""
+        if not paths:
+            return []
+        answer = self.ask('; '.join('F=; read -r F <%s; say l; printf "%%s" "$F"' % quoted(path) for path in paths))
+        return [content.decode('utf-8', 'replace') for _, _, content in self.frames(answer)]
+
+    def uname(self) -> Tuple[str, str, str]:
+        """See Host."""
+        told = next((name for kind, name in self.seen if kind == 'u'), None)
+        words = (self.ask('uname -srm').decode('utf-8', 'replace') if told is None else told).split()
+        return (words[0], words[1], words[2]) if len(words) == 3 else ('Linux', '', '')
+
+    # The commands
+
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
+        """See Host. Of several commands together each gets the output of all."""
+        if len(commands) == 1 and ('c', ' '.join(commands[0])) in self.seen:
+            name = ' '.join(commands[0])
+            return [Ran(tuple(commands[0]), whole_number(self.seen['s', name].decode()), self.seen['c', name].decode('utf-8', 'replace'))]
+        return self._run_there([tuple(argv) for argv in commands], limit, tick, silence)
+
+    def _run_there(self, commands: List[Tuple[str, ...]], limit: float, tick: Tick, silence: float) -> List[Ran]:
+        if not self.job:
+            self.ask(':')
+        job = self.job
+        assert job
+        numbers = range(self.count + 1, self.count + 1 + len(commands))
+        self.count += len(commands)
+        self._out().data = self._err().data = b''
+        began = self.near.clock()
+        job.say(''.join(self._started(number, argv) for number, argv in zip(numbers, commands)))
+        ended: Dict[int, float] = {}
+        pids: Dict[int, int] = {}
+
+        def over() -> bool:
+            self._note(pids, ended)
+            quiet = 0 < silence < self.near.clock() - job.heard
+            return not job.alive() or quiet or all(number in ended for number in numbers)
+        timed_out = True
+        try:
+            timed_out = not self.near.attend(over, limit, tick)
+        finally:
+            late = [pid for number, pid in pids.items() if number not in ended]
+            job.say(''.join('kill -9 %d\n' % pid for pid in late) + 'J=\n')
+        if late and job.alive():
+            timed_out = True
+            self.near.attend(over, 5.0)
+        if not all(number in ended for number in numbers):
+            self._fail(limit)
+        return self._rans(list(zip(numbers, commands)), {number: ended[number] - began for number in numbers}, timed_out)
+
+    def _started(self, number: int, argv: Sequence[str]) -> str:
+        started = STARTED + '%d %s' % (number, shell_words(argv))
+        report = '$(%s)' % (TIMED_SCRIPTS[self.timer] % started)
+        return ('{ exec 3>&1 4>&2 </dev/null; T=%s; say j %d; printf "%%s" "$T"; say k %d; say k %d >&2; } &\n' % (report, number, number, number))
+
+    def _note(self, pids: Dict[int, int], ended: Dict[int, float]) -> None:
+        """Look which commands have begun, and let the shell know what it has to kill if we get lost;
+        and which have ended, on both streams."""
+        out, err = self._out().data, self._err().data
+        for number, pid in re.findall(('\n%s p (\\d{1,9}) (\\d{1,9})\n' % self.mark).encode(), out):
+            if int(number) not in pids:
+                pids[int(number)] = int(pid)
+                assert self.job
+                self.job.say('J="$J %d"\n' % int(pid))
+        both = [set(re.findall(('\n%s k (\\d{1,9})\n' % self.mark).encode(), stream)) for stream in (out, err)]
+        for number in both[0] & both[1]:
+            ended.setdefault(int(number), self.near.clock())
+
+    def _rans(self, numbered: Sequence[Tuple[int, Tuple[str, ...]]], elapsed: Dict[int, float], timed_out: bool) -> List[Ran]:
+        frame = ('\n%s [pk] [^\n]*\n' % self.mark).encode()
+        report = ('\n%s j (\\d+)\n((?:(?!\n%s ).)*)' % (self.mark, self.mark)).encode()
+        reports = {int(number): text.decode('utf-8', 'replace') for number, text in re.findall(report, self._out().data, re.S)}
+        out, err = (re.sub(frame, b'', re.sub(report, b'', inbox.data, flags=re.S)) for inbox in (self._out(), self._err()))
+        self._out().data = self._err().data = b''
+        rans = []
+        for number, argv in numbered:
+            times = far_times(reports.get(number, ''))
+            rans.append(Ran(argv, times.status, bounded(out), bounded(err), self._seconds(times, elapsed[number]), times.user,
+                            times.system, timed_out, len(out)))
+        return rans
+
+    def _seconds(self, times: FarTimes, elapsed: float) -> float:
+        """By the router's clock. Ours, less what the way costs, tells more only within its resolution."""
+        if self.cost is None:
+            return elapsed if times.real is None else times.real
+        ours = max(elapsed - self.cost, 0.0)
+        return ours if times.real is None else min(max(ours, times.real - times.resolution), times.real + times.resolution)
+
+    def calibrate(self) -> None:
+        """See Host."""
+        def took(question: Callable[[], Any]) -> float:
+            began = self.near.clock()
+            question()
+            return self.near.clock() - began
+        if self.cost is None:
+            self.rtt = median([took(lambda: self.ask(':')) for _ in range(5)])
+            self.cost = median([took(lambda: self.run('true')) for _ in range(5)])
+
+    # The rest
+
+    def now(self) -> float:
+        """The time here: a line is dated by a clock that is more often right than a router's."""
+        return self.near.now()
+
+    def used(self) -> float:
+        """See Host. The shell there takes next to nothing."""
+        return 0.0
+
+    def clock(self) -> float:
+        """See Host."""
+        return self.near.clock()
+
+    def sleep(self, seconds: float) -> None:
+        """See Host."""
+        self.near.sleep(seconds)
+
+    def private_path(self, name: str) -> str:
+        """See Host."""
+        if not self.private:
+            self.private = self.ask(PRIVATE_SCRIPT % os.urandom(4).hex()).decode('utf-8', 'surrogateescape')
+        if not self.private:
+            raise NoSpace('no directory of the router has room for a key of 1 kB: free some of its /tmp')
+        return '%s/%s' % (self.private, name)
+
+    def close(self) -> None:
+        """Let the shell there end, which tidies up after us."""
+        job, self.job = self.job, None
+        if job:
+            job.hang_up()
+            try:
+                self.near.attend(lambda: not job.alive(), 5.0)
+            finally:
+                self.near.end(job)
+
+
+def bounded(text: bytes) -> str:
+    """The first and the last of long output, as everywhere."""
+    kept = Kept()
+    kept.add(text)
+    return kept.text()
 
 
 # --- machine ------------------------------------------------------------------------------------
@@ -1461,14 +2164,16 @@ class LinuxMachine(Machine):
 
     def ticks(self) -> Optional[Ticks]:
         """/proc/stat, which counts in hundredths for every kernel."""
-        return parse_ticks(self.host.text('/proc/stat'), 100.0)
+        return parse_ticks(self.host.look('/proc/stat')[0], 100.0)
 
     def sense(self) -> Tuple[List[float], Optional[float]]:
         """scaling_cur_freq and the thermal zones."""
-        zones = (whole_number(self.host.text('/sys/class/thermal/%s/temp' % name).strip())
-                 for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone'))
-        hottest = max([zone / 1000 for zone in zones if 1000 <= zone < 150000], default=None)
-        return self._policy_mhz('scaling_cur_freq'), hottest
+        zones = ['/sys/class/thermal/%s/temp' % name for name in self.host.names('/sys/class/thermal') if name.startswith('thermal_zone')]
+        seen = self.host.look(*[policy + '/scaling_cur_freq' for policy in self.policies], *zones)
+        numbers = [whole_number(text.strip()) for text in seen]
+        clocks, degrees = numbers[:len(self.policies)], numbers[len(self.policies):]
+        hottest = max([degree / 1000 for degree in degrees if 1000 <= degree < 150000], default=None)
+        return [kilohertz / 1000 for kilohertz in clocks if kilohertz], hottest
 
     def highest_clock(self) -> Optional[float]:
         """cpuinfo_max_freq; scaling_max_freq is what heat or a user have left of it."""
@@ -1593,26 +2298,27 @@ class FreeBsdMachine(Machine):
         return 'cryptodev.ko' in self.host.output('kldstat')
 
 
+SURVEY = Survey(
+    files=(
+        '/proc/cpuinfo', '/proc/meminfo', '/proc/mounts', '/proc/uptime', '/etc/os-release', '/etc/openwrt_release', '/tmp/sysinfo/model',
+        '/sys/hypervisor/type', '/proc/device-tree/model', '/proc/device-tree/cpus/*/clock-frequency', CPU_DIR + '/online',
+        *('%s/%s_%s' % (DMI_DIR, part, key) for part, keys in (
+            ('sys', ('vendor',)), ('product', ('name', 'version')), ('board', ('vendor', 'name', 'version'))) for key in keys),
+        *('%s/%s/%s' % (CPU_DIR, place, name) for place in ('cpufreq/policy*', 'cpu[0-9]*/cpufreq') for name in (
+            'base_frequency', 'cpuinfo_max_freq', 'scaling_available_frequencies', 'scaling_driver', 'scaling_governor')),
+        '/var/run/dmesg.boot', '/etc/platform', '/etc/version', '/usr/local/opnsense/version/core'),
+    programs=('/bin/busybox', '/bin/sh', '/usr/bin/env'),
+    folders=(CPU_DIR, CPU_DIR + '/cpufreq', CPU_DIR + '/cpu[0-9]*', '/sys/class/thermal', '/proc/device-tree/cpus'),
+    tools=('time', 'dd', 'openvpn', 'dmesg', 'kenv', 'sysctl', 'kldstat', 'mount', *(manager for manager, _ in INSTALLERS)),
+    commands={'FreeBSD': (('kenv',), ('sysctl', '-e', *FreeBsdMachine.ASKED), ('dmesg',), ('kldstat',), ('mount',)),
+              'Linux': (('dmesg',),)})
+
+
 def machine_of(host: Host) -> Machine:
     """The platform, chosen once, by the name that the system gives itself."""
+    host.survey(SURVEY)
     system, kernel, machine = host.uname()
     return (FreeBsdMachine if system == 'FreeBSD' else LinuxMachine)(host, plain(kernel), plain(machine))
-
-
-PACKAGES: Dict[str, Dict[str, str]] = {'openvpn': {'opkg': 'openvpn-openssl', 'apk': 'openvpn'}}
-INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk update && apk add %s'), ('pkg', 'pkg install %s'),
-              ('apt-get', 'apt-get install %s'), ('dnf', 'dnf install %s'), ('yum', 'yum install %s'),
-              ('zypper', 'zypper install %s'), ('pacman', 'pacman -S %s'))
-
-
-def install_hint(host: Host, tool: str) -> str:
-    """The command that installs a tool on this system."""
-    for manager, command in INSTALLERS:
-        if host.find(manager):
-            on_openwrt = manager == 'apk' and host.text('/etc/openwrt_release')
-            package = PACKAGES.get(tool, {}).get('opkg' if on_openwrt else manager, tool)
-            return command % package
-    return 'install the package `%s`' % tool
 
 
 def clock_is_set(host: Host) -> bool:
@@ -1650,6 +2356,7 @@ class Watch:
         self.machine, self.host = machine, machine.host
         self.clocks: List[float] = []
         self.degrees: List[float] = []
+        self.sampled = float('-inf')
         self.began = self._now()
         self._feel(working=False)
 
@@ -1663,8 +2370,10 @@ class Watch:
         self.degrees += [] if hottest is None else [hottest]
 
     def sample(self) -> None:
-        """Look at the sensors while it runs."""
-        self._feel(working=True)
+        """Look at the sensors while it runs, unless that was done a moment ago."""
+        if self.host.clock() - self.sampled >= self.host.sense_seconds:
+            self.sampled = self.host.clock()
+            self._feel(working=True)
 
     def end(self, own: float = 0.0) -> Watched:
         """The result; `own` s of processor time are the measured command's."""
@@ -1675,6 +2384,13 @@ class Watch:
             busy = ticks_now.busy - ticks.busy - own - (used_now - used)
             others = max(busy, 0.0) / (clock_now - clock)
         return Watched(others, tuple(self.clocks), tuple(self.degrees))
+
+
+def watched_extra(watched: Watched) -> Dict[str, Any]:
+    """For a line: processors that others took, the lowest and the highest clock and temperature."""
+    return {'others_cpu': rounded(watched.others),
+            'clock_mhz': [min(watched.clocks), max(watched.clocks)] if watched.clocks else None,
+            'temperature_c': [min(watched.degrees), max(watched.degrees)] if watched.degrees else None}
 
 
 def wait_idle(machine: Machine, limit: float, listener: Listener) -> bool:
@@ -1800,6 +2516,9 @@ class Options(NamedTuple):
     budget: float = 1200.0
     wait: float = 30.0
     limit: Optional[float] = None
+    ssh: Tuple[str, ...] = ()
+    legacy: bool = False
+    peer: Optional[Destination] = None
 
 
 class Context(NamedTuple):
@@ -1829,6 +2548,10 @@ class Test:
         self.context = context
         self.host = context.host
 
+    def by_default(self) -> bool:
+        """Whether it runs when no test was named."""
+        return True
+
     def ready(self) -> str:
         """What will be measured with, in words. Raises Unmeasurable with the remedy."""
         raise NotImplementedError
@@ -1844,29 +2567,50 @@ REAL_PACKET = 1420  # bytes that a tunnel over Ethernet carries in a packet
 PROBE_SECONDS = 60.0
 WARM_UP_BELOW = 5.0  # seconds; in longer runs the time a governor needs to raise the clock is lost
 LEAST_MEMORY_KB = 8192  # what openvpn takes on x86-64 with OpenSSL 3
-ALGORITHMS = (('aes-128', 'AES128'), ('aes-192', 'AES192'), ('aes-256', 'AES256'), ('chacha20', 'CHACHA20'),
+ALGORITHMS = (('aes128', 'AES128'), ('aes192', 'AES192'), ('aes256', 'AES256'), ('chacha20', 'CHACHA20'),
               ('bf-', 'BLOWFISH'), ('des-ede3', '3DES'), ('camellia-128', 'CAMELLIA128'),
               ('camellia-256', 'CAMELLIA256'))
 
-EXTRA: Dict[str, str] = {
-    'tun_mtu': 'the --tun-mtu of the counted runs',
-    'packets': 'longest packet by the binary\'s own log: it worked on every length from 1 to this',
-    'mbit_s_3200': 'the guide\'s formula, 8 N (N+1) / 10^6 Mbit with N = tun_mtu, by `seconds`; for comparison',
-    'net_mbit_s': 'the same work without the time that a run with no cipher and no digest takes; null if lost in noise',
-    'per_packet_us': 'time per packet that does not depend on its size, for encrypting and decrypting it',
-    'per_byte_ns': 'time per byte, for encrypting and decrypting it',
-    'mbit_s_1420': 'the forecast for packets of 1420 bytes, which is what a tunnel carries',
-    'start_ms': 'start-up, once a run',
-    'user_s': 'processor time of a run in the program',
-    'system_s': 'processor time of a run in the kernel',
-    'others_cpu': 'processors that other programs kept busy meanwhile (1 = one whole processor)',
-    'clock_mhz': 'lowest and highest clock seen meanwhile',
+SENSED = {
+    'clock_mhz': 'lowest and highest clock of the processor seen meanwhile',
     'temperature_c': 'lowest and highest temperature seen meanwhile',
     'governor': 'what set the clock',
-    'processes': 'openvpn processes that ran at once; `mbit` is their sum',
-    'dco_build': 'true if this build can leave the data channel to the kernel, which is not measured here',
-    'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent',
-    'samples': '--quick: [longest packet, seconds] of each run that the line rests on',
+    'clock': 'whose clock timed it: `monotonic` (of the machine itself, by the agent), with --on `time` or `uptime` (the router\'s own) or '
+             '`local` (this machine\'s, less what the connection costs)',
+}
+EXTRA: Dict[str, Dict[str, str]] = {
+    'openvpn': {
+        'tun_mtu': 'the --tun-mtu of the counted runs',
+        'packets': 'longest packet by the binary\'s own log: it worked on every length from 1 to this',
+        'mbit_s_3200': 'the guide\'s formula, 8 N (N+1) / 10^6 Mbit with N = tun_mtu, by `seconds`; for comparison',
+        'net_mbit_s': 'the same work without the time that a run with no cipher and no digest takes; null if lost in noise',
+        'per_packet_us': 'time per packet that does not depend on its size, for encrypting and decrypting it',
+        'per_byte_ns': 'time per byte, for encrypting and decrypting it',
+        'mbit_s_1420': 'the forecast for packets of 1420 bytes, which is what a tunnel carries',
+        'start_ms': 'start-up, once a run',
+        'user_s': 'processor time of a run in the program',
+        'system_s': 'processor time of a run in the kernel',
+        'others_cpu': 'processors that other programs kept busy meanwhile (1 = one whole processor)',
+        **SENSED,
+        'processes': 'openvpn processes that ran at once; `mbit` is their sum',
+        'dco_build': 'true if this build can leave the data channel to the kernel, which is not measured here',
+        'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent',
+        'samples': '--quick: [longest packet, seconds] of each run that the line rests on'},
+    'ssh': {
+        'bytes': 'bytes that arrived in each counted transfer; the document\'s are 100,000,000',
+        'mbit_long': 'Mbit of the longer transfers that follow where those take under 3 s; else null',
+        'mbit_s_long': 'their rate, in which buffers and the first packets weigh less',
+        'dd_s': 'what dd itself says about the last counted transfer, where it says anything',
+        'connect_s': 'until the first byte: connection, key exchange, login',
+        'rtt_ms': 'a question and its answer over the open connection',
+        'client': 'the ssh client',
+        'router_cpu': 'processors that the router kept busy meanwhile, with everything it did',
+        'client_cpu': 'the same of the ssh client alone, on the machine that ran it',
+        'link_mbit_s': 'rate of this machine\'s interface towards the other end, where its driver knows it',
+        'limit': 'who was the bottleneck: `router`, `client`, `link`, `both ends` of a loopback, `other` (nobody was busy); null where that cannot be told',
+        'legacy': 'what --legacy-ssh let the client do',
+        **SENSED,
+        'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent'},
 }
 
 
@@ -1877,7 +2621,7 @@ def is_aead(cipher: str) -> bool:
 
 def table_column(cipher: str) -> str:
     """The hardware table's column: `AES128` for `aes-128-cbc`."""
-    return next((column for prefix, column in ALGORITHMS if cipher.startswith(prefix)),
+    return next((column for prefix, column in ALGORITHMS if cipher.replace('aes-', 'aes').startswith(prefix)),
                 cipher.split('-')[0].upper())
 
 
@@ -2050,9 +2794,8 @@ class Openvpn:
         """One timed run (of all processes together) and the sum of what they used."""
         longest = self.longest(combination, mtu)
         command = self.command(combination, mtu, self.key)
-        started = self.host.clock()
         rans = self.host.run_all([command] * self.options.processes, self._limit(expected), tick)
-        seconds = rans[0].seconds if len(rans) == 1 else self.host.clock() - started
+        seconds = max(ran.seconds for ran in rans)
         for ran in rans:
             if ran.status or ran.timed_out:
                 self._refuse(ran, combination, mtu)
@@ -2094,6 +2837,7 @@ class OpenvpnTest(Test):
     def measure(self) -> Iterator[Result]:
         """See Test."""
         self.context.listener.note(self.ready())
+        self.host.calibrate()
         idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         prepared: List[Prepared] = []
         refused: List[Combination] = []
@@ -2276,11 +3020,8 @@ class OpenvpnTest(Test):
             'per_byte_ns': rounded(1e9 * cost.byte, 4) if cost else None,
             'mbit_s_1420': rounded(real * options.processes) if real else None,
             'start_ms': rounded(1e3 * cost.start, 1) if cost else None,
-            'user_s': rounded(timing.user), 'system_s': rounded(timing.system),
-            'others_cpu': rounded(watched.others),
-            'clock_mhz': [min(watched.clocks), max(watched.clocks)] if watched.clocks else None,
-            'temperature_c': [min(watched.degrees), max(watched.degrees)] if watched.degrees else None,
-            'governor': self.context.machine.governor(), 'processes': options.processes,
+            'user_s': rounded(timing.user), 'system_s': rounded(timing.system), **watched_extra(watched),
+            'governor': self.context.machine.governor(), 'clock': self.host.timer, 'processes': options.processes,
             'dco_build': self.openvpn.build.dco}
         if options.quick:
             extra.update(self._quick_extra(timing, longest))
@@ -2323,7 +3064,345 @@ class OpenvpnTest(Test):
         return [code for code, is_so in seen.items() if is_so]
 
 
-TESTS: Tuple[Type[Test], ...] = (OpenvpnTest,)
+BLOCK = 500000  # bytes; with 200 blocks the document's 100,000,000 bytes, 800 Mbit
+DOCUMENT_BLOCKS = 200
+LONG_ENOUGH = 3.0  # seconds, below which buffers and the first packets weigh in a transfer
+MOST_BLOCKS = 10000
+SILENCE_SECONDS = 30.0  # without a byte: the other end has stopped
+BOUND_SHARE = 0.9  # of a processor or a link, from which on it is the limit
+IDLE_ROUTER = 0.8  # of a processor, below which the router has time left
+
+
+def ssh_cipher(name: str) -> str:
+    """ssh's name of a cipher: `aes128-cbc` for openvpn's `aes-128-cbc`."""
+    name = re.sub(r'^aes-(\d+)-', r'aes\1-', name)
+    return name + '@openssh.com' if re.match(r'aes\d+-gcm$|chacha20-poly1305$', name) else name
+
+
+class Transfer(NamedTuple):
+    """One transfer: seconds of the data alone and by whose clock, Mbit, seconds until the first byte,
+    what dd itself timed, what was negotiated, and processor time of the ssh on this machine per second."""
+
+    seconds: float
+    clock: str
+    mbit: float
+    connect: float
+    dd: Optional[float]
+    agreed: Negotiated
+    client: float
+
+
+class Route:
+    """The way of the data between this machine and the other end."""
+
+    direction = 'server->client'
+    incomplete = 'only %d of %d bytes arrived; the end of `dmesg` and of the log there may say why'
+
+    def __init__(self, far: SshHost) -> None:
+        self.far, self.near, self.client = far, far.near, far.client
+
+    def run(self, cipher: str, blocks: int, limit: float, tick: Tick) -> Tuple[Ran, int]:
+        """Make the transfer: how it ended, and the bytes that arrived."""
+        raise NotImplementedError
+
+    def timed(self, ran: Ran) -> Tuple[float, str]:
+        """Seconds of the data alone, and the clock they are from."""
+        raise NotImplementedError
+
+    def method(self, cipher: str, blocks: int) -> str:
+        """The command as one could type it."""
+        raise NotImplementedError
+
+    def agreed(self, log: str, cipher: str) -> Negotiated:
+        """What was really negotiated. dbclient does not say, but offers nothing beside what it was told.
+        Raises Unmeasurable if that is not what was asked for."""
+        found = Negotiated(cipher, None, 'none') if self.client.dropbear() else negotiated(log, self.direction)
+        if found is None:
+            raise Unmeasurable('output-unknown', 'ssh did not say which cipher it used, so the figure would mean nothing')
+        if found.cipher != cipher or found.compression != 'none':
+            raise Unmeasurable('output-unknown', 'ssh was told to use %s without compression and used %s with compression %s'
+                               % (cipher, found.cipher, found.compression))
+        return found
+
+    def transfer(self, cipher: str, blocks: int, limit: float, tick: Tick = no_tick) -> Transfer:
+        """One transfer of that many blocks. Raises Unmeasurable."""
+        ran, arrived = self.run(cipher, blocks, limit, tick)
+        said = without_time(without_debug(ran.err))
+        if ran.timed_out:
+            raise Unmeasurable('timeout', 'the transfer stopped after %d of %d bytes' % (arrived, blocks * BLOCK) if ran.seconds < limit
+                               else 'the transfer did not end within %.0f s; --limit gives it more time' % limit)
+        if ran.first is None and ssh_refusal(said):
+            raise ssh_failure(self.client, ran._replace(err=said), limit)[0]
+        if re.search(r'\bdd: (?:command )?not found|No such file', said):
+            raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
+        if ran.status or arrived != blocks * BLOCK:
+            raise Unmeasurable('incomplete', (self.incomplete % (arrived, blocks * BLOCK)) + ': ' + telling_line(without_addresses(said)))
+        seconds, clock = self.timed(ran)
+        if seconds <= 0:
+            raise Unmeasurable('output-unknown', 'a transfer took no time at all')
+        copied = parse_dd(ran.err, BLOCK)
+        return Transfer(seconds, clock, blocks * BLOCK * 8 / 1e6, ran.first or 0.0, copied.seconds if copied else None,
+                        self.agreed(ran.err, cipher), (ran.user + ran.system) / max(ran.seconds, 0.001))
+
+
+class Download(Route):
+    """The other end encrypts and sends: the document's test."""
+
+    def _dd(self, blocks: int) -> str:
+        return 'dd if=/dev/zero bs=%d count=%d' % (BLOCK, blocks)
+
+    def run(self, cipher: str, blocks: int, limit: float, tick: Tick) -> Tuple[Ran, int]:
+        """See Route."""
+        remote = {'time': 'time ' + self._dd(blocks), 'local': self._dd(blocks),
+                  'uptime': "/bin/sh -c 'read -r U F </proc/uptime; %s; read -r V F </proc/uptime; echo uptime $U $V >&2'" % self._dd(blocks)}
+        command = self.client.command(self.far.destination, remote[self.far.timer], cipher, verbose=True)
+        ran = self.near.run(*command, limit=limit, tick=tick, silence=SILENCE_SECONDS)
+        # The data are zeros. Text before them is a profile's, text after them what csh's `time` says there.
+        before, after = (text if '\0' in ran.out else '' for text in (ran.out.partition('\0')[0], ran.out.rpartition('\0')[2]))
+        return ran._replace(err=ran.err + after), ran.received - len((before + after).encode('utf-8'))
+
+    def timed(self, ran: Ran) -> Tuple[float, str]:
+        """See Route. Without a clock there, ours from the first byte on: that leaves out the login."""
+        times = far_times(ran.err)
+        if self.far.timer != 'local' and times.real:
+            return times.real, self.far.timer
+        return ran.seconds - (ran.first or 0.0), 'local'
+
+    def method(self, cipher: str, blocks: int) -> str:
+        """See Route."""
+        return 'ssh -c %s %s time %s > /dev/null' % (cipher, ON_ROUTER, self._dd(blocks))
+
+
+class Upload(Route):
+    """This machine encrypts and sends."""
+
+    direction = 'client->server'
+
+    def run(self, cipher: str, blocks: int, limit: float, tick: Tick) -> Tuple[Ran, int]:
+        """See Route. The other end begins with an empty line, so that the first byte marks the end of the login."""
+        command = shell_words(self.client.command(self.far.destination, 'echo; wc -c', cipher, verbose=True))
+        ran = self.near.run('/bin/sh', '-c', 'dd if=/dev/zero bs=%d count=%d | %s' % (BLOCK, blocks, command), limit=limit, tick=tick)
+        return ran, whole_number(ran.out.strip())
+
+    def timed(self, ran: Ran) -> Tuple[float, str]:
+        """See Route."""
+        return ran.seconds - (ran.first or 0.0), self.near.timer
+
+    def method(self, cipher: str, blocks: int) -> str:
+        """See Route."""
+        return 'dd if=/dev/zero bs=%d count=%d | ssh -c %s user@<fasthost> "cat > /dev/null"' % (BLOCK, blocks, cipher)
+
+
+class Series(NamedTuple):
+    """The transfers of one cipher: those that count, longer ones on a fast router, processors that the
+    router kept busy meanwhile (None where it does not tell), its sensors."""
+
+    cipher: str
+    transfers: Tuple[Transfer, ...]
+    longer: Tuple[Transfer, ...]
+    busy: Optional[float]
+    watched: Watched
+
+
+class SshTest(Test):
+    """100 MB of zeros through ssh, whose server or client encrypts them on the router: the method of
+    OpenWrt's IPsec page."""
+
+    name = 'ssh'
+    title = 'dd over ssh (the table of OpenWrt\'s IPsec page)'
+
+    # A server that has no CBC any more is measured with CTR of the same key size, and the line says so.
+    DEFAULTS = (('aes128-cbc', 'aes128-ctr'), ('aes256-cbc', 'aes256-ctr'), ('chacha20-poly1305@openssh.com',))
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.options = context.options
+        self.client = self.host.client if isinstance(self.host, SshHost) else SshClient(self.host, self.options.ssh, self.options.legacy)
+        self.loopback = not isinstance(self.host, SshHost) and self.options.peer is None
+
+    def by_default(self) -> bool:
+        """See Test. Through its own server is a figure for special wishes."""
+        return not self.loopback
+
+    def ready(self) -> str:
+        """See Test."""
+        client = self.client.version()
+        if isinstance(self.host, SshHost):
+            return client + ' here and the ssh server there'
+        return client + (' to the other end' if self.options.peer else
+                         ' through this machine\'s own ssh server; --peer USER@HOST names a fast machine instead')
+
+    def wanted(self) -> List[Tuple[Tuple[str, ...], bool]]:
+        """The ciphers with what may stand in for each, and whether somebody asked for it."""
+        if self.options.ciphers:
+            return [((ssh_cipher(name),), True) for name in self.options.ciphers if name != 'none']
+        return [(choices, len(choices) > 1) for choices in self.DEFAULTS]
+
+    def measure(self) -> Iterator[Result]:
+        """See Test."""
+        self.context.listener.note(self.ready())
+        route = self._route()
+        try:
+            route.far.calibrate()
+            idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
+            wanted = self.wanted()
+            for i, (choices, asked) in enumerate(wanted):
+                yield self._result(route, choices, asked, idle, len(wanted) - i)
+        finally:
+            if route.far is not self.host:
+                route.far.close()
+
+    def _route(self) -> Route:
+        """The way to the other end, with its shell ready. Raises Unmeasurable."""
+        if isinstance(self.host, SshHost):
+            return Download(self.host)
+        assert isinstance(self.host, LocalHost)
+        far = SshHost(self.host, self.client, self.options.peer or Destination('localhost'), self.context.listener.note)
+        try:
+            far.survey(SURVEY)
+        except Unmeasurable as error:
+            far.close()
+            where = 'this machine\'s own ssh server' if self.loopback else 'the peer'
+            raise Unmeasurable(error.reason, '%s: %s%s' % (where, error.detail, '' if self.options.peer else (
+                '. Or name another machine with --peer USER@HOST')), 'skipped' if self.loopback else 'failed') from error
+        return Download(far) if self.loopback else Upload(far)
+
+    def _result(self, route: Route, choices: Sequence[str], asked: bool, idle: bool, still: int) -> Result:
+        """One cipher, or the first of those that may stand in for it that both ends have."""
+        for i, cipher in enumerate(choices):
+            try:
+                series = self._series(route, cipher, still)
+                return Result(self._values(route, series, idle, substituted=i > 0), asked)
+            except Unmeasurable as error:
+                refusal = error
+                if error.reason != 'cipher-unavailable':
+                    break
+        missing = refusal.reason == 'cipher-unavailable'
+        return Result({'status': 'skipped' if missing else refusal.status, 'reason': refusal.reason, 'detail': refusal.detail,
+                       'method': route.method(cipher, DOCUMENT_BLOCKS), 'extra': {}, 'algorithm': table_column(cipher), 'cipher': cipher}, asked)
+
+    def _rough(self, route: Route, cipher: str) -> float:
+        """Seconds of one block, from as few as tell it."""
+        blocks = 2
+        while True:
+            self.context.listener.progress('looking at %s' % cipher, 0)
+            seconds = route.transfer(cipher, blocks, self.options.limit or CONNECT_SECONDS + SILENCE_SECONDS).seconds
+            if seconds >= 0.2 or blocks >= DOCUMENT_BLOCKS // 2:
+                return seconds / blocks
+            blocks *= 5
+
+    def _series(self, route: Route, cipher: str, still: int) -> Series:
+        block = self._rough(route, cipher)
+        plan = full_plan(block * DOCUMENT_BLOCKS, 0.0, self.options.budget / still)
+        blocks, least, most = self._amount(plan)
+        later = (still - 1) * plan.expected
+        self.context.listener.note('%s: about %s' % (cipher, spoken(least * blocks * block)))
+        watch, before = Watch(self.context.machine), self.context.machine.ticks()
+        began = self.host.clock()
+
+        def run(blocks: int, count: int) -> Transfer:
+            def tick(_elapsed: float) -> None:
+                watch.sample()
+                self.context.listener.progress(cipher, max(began + count * blocks * block - self.host.clock(), 0.0) + later)
+            return route.transfer(cipher, blocks, self.options.limit or max(CONNECT_SECONDS, 10 * blocks * block), tick)
+
+        transfers: List[Transfer] = []
+        while len(transfers) < least or (len(transfers) < most and relative_spread([t.seconds for t in transfers]) > STABLE_SPREAD):
+            transfers.append(run(blocks, least))
+        busy = self._busy(before, began)
+        typical = median([transfer.seconds for transfer in transfers])
+        longer = []
+        if typical < LONG_ENOUGH and not self.options.quick:
+            more = min(int(LONG_ENOUGH / typical + 1) * DOCUMENT_BLOCKS, MOST_BLOCKS)
+            longer = [run(more, 3) for _ in range(3)]
+            busy = self._busy(before, began)
+        return Series(cipher, tuple(transfers), tuple(longer), busy, watch.end())
+
+    def _amount(self, plan: Plan) -> Tuple[int, int, int]:
+        """Blocks of one transfer, the fewest and the most transfers. --quick makes fewer, or one of fewer blocks."""
+        if not self.options.quick:
+            return DOCUMENT_BLOCKS, plan.least, plan.most
+        share = plan.expected * (QUICK_SHARE if plan.expected <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) / plan.seconds
+        if share >= 1:
+            return DOCUMENT_BLOCKS, int(share), int(share)
+        return max(int(DOCUMENT_BLOCKS * share), 5), 1, 1
+
+    def _busy(self, before: Optional[Ticks], began: float) -> Optional[float]:
+        after, elapsed = self.context.machine.ticks(), self.host.clock() - began
+        return (after.busy - before.busy) / elapsed if after and before and elapsed > 0 else None
+
+    def _values(self, route: Route, series: Series, idle: bool, substituted: bool) -> Dict[str, Any]:
+        runs = [transfer.seconds for transfer in series.transfers]
+        first = series.transfers[0]
+        seconds = median(runs)
+        link = link_mbit_s(route)
+        extra = self._extra(route, series, link)
+        return {
+            'algorithm': table_column(series.cipher), 'cipher': first.agreed.cipher, 'auth': first.agreed.mac,
+            'seconds': seconds, 'mbit': first.mbit, 'mbit_s': first.mbit / seconds, 'runs': runs, 'spread': relative_spread(runs),
+            'tool': (first.agreed.server if isinstance(route, Download) else self.client.version()),
+            'warnings': self._warnings(series, extra, idle, substituted),
+            'method': route.method(series.cipher, round(first.mbit * 1e6 / 8 / BLOCK)), 'extra': extra}
+
+    def _extra(self, route: Route, series: Series, link: Optional[float]) -> Dict[str, Any]:
+        every = series.transfers + series.longer
+        client = median([transfer.client for transfer in every])
+        rates = [transfer.mbit / transfer.seconds for transfer in series.longer]
+        extra: Dict[str, Any] = {
+            'bytes': round(series.transfers[0].mbit * 1e6 / 8), 'mbit_long': series.longer[0].mbit if rates else None,
+            'mbit_s_long': rounded(median(rates)) if rates else None, 'clock': series.transfers[0].clock,
+            'dd_s': rounded(series.transfers[-1].dd), 'connect_s': rounded(median([transfer.connect for transfer in every])),
+            'rtt_ms': rounded(1e3 * route.far.rtt, 1) if route.far.rtt is not None else None,
+            'client': self.client.version(), 'router_cpu': rounded(series.busy), 'client_cpu': rounded(client),
+            'link_mbit_s': link, 'limit': self._limit(series, client, link), 'legacy': list(self.client.legacy[1::2]) or None,
+            **{key: value for key, value in watched_extra(series.watched).items() if key != 'others_cpu'},
+            'governor': self.context.machine.governor()}
+        if self.options.quick:
+            samples = [Sample(1, transfer.seconds) for transfer in series.transfers]
+            extra['error_pct'] = rounded(100 * 2 * noise(samples) / max(len(samples) / 4, 1) ** 0.5, 1)
+        return extra
+
+    def _limit(self, series: Series, client: float, link: Optional[float]) -> Optional[str]:
+        """Who was the bottleneck; None where nobody can tell."""
+        fastest = max(transfer.mbit / transfer.seconds for transfer in series.transfers + series.longer)
+        if link and fastest > BOUND_SHARE * link:
+            return 'link'
+        if self.loopback:
+            return 'both ends'
+        if not self.options.peer and client > BOUND_SHARE:
+            return 'client'
+        return None if series.busy is None else 'router' if series.busy >= IDLE_ROUTER else 'other'
+
+    def _warnings(self, series: Series, extra: Dict[str, Any], idle: bool, substituted: bool) -> List[str]:
+        runs = [transfer.seconds for transfer in series.transfers]
+        clocks, highest = series.watched.clocks, self.context.machine.highest_clock()
+        seen = {
+            'estimated': self.options.quick,
+            'single-run': len(runs) == 1,
+            'unstable': len(runs) > 1 and relative_spread(runs) > UNSTABLE_SPREAD,
+            'short-run': max(runs) < 1,
+            'not-idle': not idle,
+            'substituted-cipher': substituted,
+            'loopback': self.loopback,
+            'legacy-ssh': bool(self.client.legacy),
+            'client-bound': extra['limit'] == 'client',
+            'link-bound': extra['limit'] == 'link',
+            'not-cpu-bound': extra['limit'] in ('client', 'link', 'other') and series.busy is not None and series.busy < IDLE_ROUTER,
+            'low-clock': bool(highest and clocks and max(clocks) < 0.95 * highest),
+            'clock-varied': bool(clocks) and min(clocks) < 0.95 * max(clocks),
+        }
+        return [code for code, is_so in seen.items() if is_so]
+
+
+def link_mbit_s(route: Route) -> Optional[float]:
+    """The rate of this machine's interface towards the other end, where `ip` and the driver know it."""
+    address = route.far.address()
+    found = re.search(r'\bdev ([\w.@-]+)', route.near.output('ip', '-o', 'route', 'get', address)) if address else None
+    speed = whole_number(route.near.text('/sys/class/net/%s/speed' % found.group(1)).strip()) if found else 0
+    return float(speed) or None
+
+
+TESTS: Tuple[Type[Test], ...] = (OpenvpnTest, SshTest)
 
 
 # --- session ------------------------------------------------------------------------------------
@@ -2339,8 +3418,9 @@ class Session:
         self.unmet = False  # something that was asked for by name could not be measured
 
     def run(self, names: Sequence[str]) -> int:
-        """Run the tests of these names; the exit status."""
-        for test in (kind(self.context) for kind in TESTS if kind.name in names):
+        """Run the tests of these names, or without any what is usual here; the exit status."""
+        tests = [kind(self.context) for kind in TESTS if not names or kind.name in names]
+        for test in tests if names else [test for test in tests if test.by_default()]:
             try:
                 for result in test.measure():
                     self.unmet |= result.asked and result.values.get('status', 'ok') != 'ok'
@@ -2348,10 +3428,7 @@ class Session:
             except Unmeasurable as error:
                 self.unmet = True
                 self._add(test, {'status': error.status, 'reason': error.reason, 'detail': error.detail})
-        states = {line.status for line in self.lines}
-        if 'failed' in states or ('ok' in states and self.unmet):
-            return EXIT_FAILED
-        return EXIT_OK if 'ok' in states else EXIT_NOTHING
+        return exit_status(self.lines, self.unmet)
 
     def _add(self, test: Test, values: Dict[str, Any]) -> None:
         """Make the line and hand it on. Rounding is for the eye: the result was computed before it."""
@@ -2370,6 +3447,19 @@ class Session:
         seen = {'virtual-machine': bool(self.facts.virtual), 'mixed-cores': self.facts.mixed_cores,
                 'cryptodev-loaded': self.context.machine.slow_crypto(), 'clock-unset': not clock_is_set(self.host)}
         return tuple(code for code, is_so in seen.items() if is_so)
+
+
+def exit_status(lines: Sequence[Line], unmet: bool) -> int:
+    """Of a run that gave these lines; `unmet` if something asked for is not among them."""
+    states = {line.status for line in lines}
+    if 'failed' in states or ('ok' in states and unmet):
+        return EXIT_FAILED
+    return EXIT_OK if 'ok' in states else EXIT_NOTHING
+
+
+def joint_status(statuses: Sequence[int]) -> int:
+    """Of several runs: what they agree on, and else that something of it was not measured."""
+    return statuses[0] if len(set(statuses)) == 1 else EXIT_FAILED
 
 
 def stamp(now: float) -> str:
@@ -2433,8 +3523,9 @@ def summary(facts: Facts, lines: Sequence[Line]) -> str:
     """What a person wants to know after a run."""
     good = [line for line in lines if line.status == 'ok']
     parts = [machine_title(facts)]
-    if good:
-        parts += [result_table(good), advice(good)]
+    crypto, transfers = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh'))
+    parts += [result_table(crypto), advice(crypto)] if crypto else []
+    parts += [transfer_table(transfers), table_row(transfers)] if transfers else []
     for line in lines:
         if line.status != 'ok':
             parts.append('%s %s: %s' % (line_title(line), line.status, line.detail))
@@ -2454,6 +3545,45 @@ def result_table(good: Sequence[Line]) -> str:
                      figure(extra.get('net_mbit_s')), figure(extra.get('mbit_s_1420')),
                      str(len(line.runs)) if line.runs else 'predicted', apart])
     return '\n'.join('  ' + row for row in columns(rows))
+
+
+def transfer_table(good: Sequence[Line]) -> str:
+    """The transfers side by side."""
+    rows: List[List[str]] = [['dd over ssh', 'Mbit/s', 'seconds', 'longer run', 'router busy', 'limited by', 'runs', 'spread']]
+    for line in good:
+        extra = line.extra
+        busy = '-' if extra['router_cpu'] is None else '%.0f %%' % (100 * extra['router_cpu'])
+        rows.append([line_title(line), figure(line.mbit_s), '%.2f' % (line.seconds or 0), figure(extra['mbit_s_long']), busy,
+                     extra['limit'] or '-', str(len(line.runs)), '%.1f %%' % (100 * (line.spread or 0))])
+    return '\n'.join('  ' + row for row in columns(rows))
+
+
+ROW_HEAD = 'CPU | MHz | tested device | AES128 (s) | AES128 (MBit/s) | AES256 (s) | AES256 (MBit/s) |'
+NOT_FOR_A_ROW = ('estimated', 'unstable', 'client-bound', 'link-bound', 'not-cpu-bound', 'not-idle')
+
+
+def row_cells(lines: Sequence[Line]) -> List[str]:
+    """The row of OpenWrt's table: what is not known is `?`, what was not measured is `-`."""
+    line = lines[0]
+    cells = [plain(line.cpu or '?'), '%g' % line.mhz if line.mhz else '?', plain(line.device or '?')]
+    for algorithm in ('AES128', 'AES256'):
+        rate = next((one.mbit_s for one in lines if one.algorithm == algorithm and one.mbit_s), None)
+        cells += ['%.*f' % (1 if rate <= 800 else 2, 800 / rate), '%.1f' % rate] if rate else ['-', '-']
+    return [cell.replace('|', '/') for cell in cells]
+
+
+def table_row(good: Sequence[Line]) -> str:
+    """The row as it may be contributed, with what speaks against it. A loopback is no row."""
+    if any('loopback' in line.warnings for line in good) or not any(line.algorithm in ('AES128', 'AES256') for line in good):
+        return ''
+    text = ['The row for the table of OpenWrt\'s IPsec page:', ROW_HEAD, ' | '.join(row_cells(good)) + ' |']
+    others = sorted({line.cipher or '' for line in good if 'substituted-cipher' in line.warnings})
+    if others:
+        text.append('Say beside it that it is %s: the rows there are CBC, which this server has not.' % ' and '.join(others))
+    against = [code for code in NOT_FOR_A_ROW if any(code in line.warnings for line in good)]
+    if against:
+        text.append('Not fit for the table as it is: %s.' % ', '.join(against))
+    return '\n'.join(text)
 
 
 def advice(good: Sequence[Line]) -> str:
@@ -2518,7 +3648,8 @@ class Terminal(Listener):
 # --- command line -------------------------------------------------------------------------------
 
 RUN_EPILOG = """\
-An example that works: routerbench.py run openvpn --cipher aes-256-gcm --quick
+Examples that work: routerbench.py run openvpn --cipher aes-256-gcm --quick
+                    routerbench.py run ssh --on root@192.168.1.1
 
 stdout gets one JSON line per result; the README explains its keys and the codes of reasons and
 warnings. Everything for people goes to stderr.
@@ -2565,6 +3696,24 @@ def some_time(text: str) -> float:
     if not seconds:
         raise ValueError('more than no time is wanted')
     return seconds
+
+
+def destination(text: str) -> Destination:
+    """`root@192.168.1.1` or `ssh://root@router:2222`, as ssh takes them; nothing that ssh could take for an
+    option or a shell for a command."""
+    match = re.match(r'(ssh://)?((?:[\w.+-]+@)?(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+|(?!ssh:)[0-9A-Fa-f:.%]+))(?::(\d{1,5}))?/?$', text, re.ASCII)
+    if not match or match.group(2).startswith('-') or '@-' in text or (match.group(3) and not match.group(1)):
+        raise ValueError('a machine is wanted as ssh names it, root@192.168.1.1 or ssh://root@router:2222, not `%s`' % plain(text, 60))
+    return Destination(match.group(2).replace('[', '').replace(']', ''), int(match.group(3)) if match.group(3) else None)
+
+
+def ssh_words(text: str) -> Tuple[str, ...]:
+    """The ssh client with its options, in a shell's syntax."""
+    from shlex import split
+    words = tuple(split(text))
+    if not words or words[0].startswith('-'):
+        raise ValueError('an ssh client with its options is wanted, as in `ssh -i KEY`, not `%s`' % plain(text, 60))
+    return words
 
 
 def test_name(text: str) -> str:
@@ -2615,6 +3764,11 @@ def make_parser() -> Any:
     common.add_argument('--device', metavar='NAME', help='the device\'s name, where it cannot be found out')
     common.add_argument('--cpu', metavar='NAME', help='the processor\'s short name, likewise')
     common.add_argument('--mhz', metavar='MHZ', type=reader(clock_mhz), help='its nominal clock, likewise')
+    common.add_argument('--on', metavar='USER@HOST', type=reader(destination), action='append', default=[],
+                        help='measure on a router that is reached by ssh and needs no Python; may be given several times')
+    common.add_argument('--peer', metavar='USER@HOST', type=reader(destination), help='`run ssh` on the router itself: the fast machine to send to')
+    common.add_argument('--ssh', metavar='COMMAND', type=reader(ssh_words), default=(), help='the ssh client and its options, as in "ssh -i KEY"')
+    common.add_argument('--legacy-ssh', dest='legacy', action='store_true', help='allow the weak host key, key exchange or cipher that an old router needs')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
     _add_run(commands.add_parser('run', parents=[common], epilog=RUN_EPILOG, help='measure (the default)',
                                  formatter_class=argparse.RawDescriptionHelpFormatter))
@@ -2640,7 +3794,7 @@ def _add_run(run: Any) -> None:
 
 
 COMMANDS = ('run', 'info')
-FLAGS = ('--quiet', '--quick')  # options without a value
+FLAGS = ('--quiet', '--quick', '--legacy-ssh')  # options without a value
 
 
 def command_first(words: Sequence[str]) -> List[str]:
@@ -2655,7 +3809,13 @@ def command_first(words: Sequence[str]) -> List[str]:
 
 def read_arguments(argv: Sequence[str]) -> Any:
     """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
-    return make_parser().parse_args(command_first(argv))
+    parser = make_parser()
+    arguments = parser.parse_args(command_first(argv))
+    if arguments.on and arguments.peer:
+        parser.error('--peer is for a run on the router itself; with --on the router sends to this machine')
+    if len(arguments.on) > 1 and (arguments.device or arguments.cpu or arguments.mhz):
+        parser.error('--device, --cpu and --mhz describe one machine, and --on names several')
+    return arguments
 
 
 def with_overrides(facts: Facts, arguments: Any) -> Facts:
@@ -2677,24 +3837,65 @@ def print_line(line: Line) -> None:
     write_out(STDOUT, line_json(line) + '\n')
 
 
-def run_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
-    """`run`."""
-    machine = machine_of(host)
-    facts = with_overrides(machine.facts(), arguments)
-    context = Context(host, machine, options_of(arguments), terminal or Listener())
+def routers(near: LocalHost, arguments: Any, listener: Listener) -> Iterator[Host]:
+    """The machines to look at, one after the other: those of --on, else this one."""
+    for destination in arguments.on:
+        client = SshClient(near, arguments.ssh, arguments.legacy)
+        far = SshHost(near, client, destination, listener.note)
+        try:
+            yield far
+        finally:
+            far.close()
+    if not arguments.on:
+        yield near
 
+
+def run_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`run`."""
+    statuses = []
+    for host in routers(near, arguments, terminal or Listener()):
+        try:
+            statuses.append(run_on(host, arguments, terminal))
+        except Unmeasurable as error:
+            statuses.append(out_of_reach(host, arguments, error, terminal))
+    return joint_status(statuses)
+
+
+def emitter(terminal: Optional[Terminal]) -> Callable[[Line], None]:
+    """What prints the lines, in place of the progress."""
     def emit(line: Line) -> None:
         if terminal:
             terminal.clear()
         print_line(line)
-    session = Session(context, facts, emit)
+    return emit
+
+
+def run_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`run` on one machine."""
+    machine = machine_of(host)
+    facts = with_overrides(machine.facts(), arguments)
+    context = Context(host, machine, options_of(arguments), terminal or Listener())
+    session = Session(context, facts, emitter(terminal))
     if terminal:
         terminal.headline('routerbench %s on %s' % (__version__, machine_title(facts)))
-    status = session.run(arguments.tests or [kind.name for kind in TESTS])
+    status = session.run(arguments.tests)
     if terminal:
         terminal.note('')
         terminal.note(summary(facts, session.lines))
     return status
+
+
+def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Optional[Terminal]) -> int:
+    """A line for each test of a router that could not be asked anything."""
+    asked = [kind.name for kind in TESTS if not arguments.tests or kind.name in arguments.tests]
+    run = os.urandom(4).hex()
+    for name in asked:
+        emitter(terminal)(Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
+                               reason=error.reason, detail=error.detail))
+    if terminal:
+        where = host.destination.where if isinstance(host, SshHost) else 'this machine'
+        terminal.note('%s: %s' % (plain(where), error.detail))
+    return EXIT_FAILED
 
 
 def test_states(context: Context) -> List[Dict[str, Any]]:
@@ -2745,17 +3946,29 @@ def info_text(facts: Facts, states: Sequence[Dict[str, Any]], notes: Sequence[st
     return '\n'.join(lines + [''] * bool(notes) + list(notes))
 
 
-def info_command(host: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
-    """`info`: one JSON object on stdout, the same for a person on stderr."""
+def info_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`info`: one JSON object per machine on stdout, the same for a person on stderr."""
+    statuses = []
+    for host in routers(near, arguments, terminal or Listener()):
+        try:
+            info_on(host, arguments, terminal)
+            statuses.append(EXIT_OK)
+        except Unmeasurable as error:
+            Terminal({}, near.clock).note('routerbench: %s' % error.detail)
+            statuses.append(EXIT_NOTHING)
+    return joint_status(statuses)
+
+
+def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> None:
+    """`info` on one machine."""
     machine = machine_of(host)
     facts = with_overrides(machine.facts(), arguments)
-    states = test_states(Context(host, machine, Options(), Listener()))
+    states = test_states(Context(host, machine, options_of(arguments), Listener()))
     notes = notes_on(host, facts)
     report = {'schema': SCHEMA, 'agent': __version__, **facts._asdict(), 'tests': states, 'notes': notes}
     write_out(STDOUT, to_json(report) + '\n')
     if terminal:
         terminal.note(info_text(facts, states, notes))
-    return EXIT_OK
 
 
 def open_streams() -> None:

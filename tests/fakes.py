@@ -66,7 +66,7 @@ class FakeHost(rb.Host):
         words = self.output('uname', '-srm').split()
         return tuple(words) if len(words) == 3 else ('Linux', '', '')
 
-    def run_all(self, commands, limit, tick=rb.no_tick):
+    def run_all(self, commands, limit, tick=rb.no_tick, silence=0.0):
         rans = [self._answer(tuple(argv)) for argv in commands]
         seconds = max(ran.seconds for ran in rans)
         ended = self.elapsed + seconds
@@ -223,9 +223,9 @@ def context_of(host, listener=None, **options):
     return rb.Context(host, rb.machine_of(host), rb.Options(**options), listener or rb.Listener())
 
 
-def lines_of(host, listener=None, **options):
+def lines_of(host, listener=None, tests=('openvpn',), **options):
     """(exit status, lines) of a session on that host."""
     context = context_of(host, listener, **options)
     lines = []
     session = rb.Session(context, context.machine.facts(), lines.append)
-    return session.run(['openvpn']), lines
+    return session.run(list(tests)), lines

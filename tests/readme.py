@@ -27,7 +27,7 @@ def tables():
     """Every generated part by its mark."""
     return {
         'fields': table(('key', 'meaning'), code(rb.FIELDS)),
-        'extra': table(('key', 'meaning'), code(rb.EXTRA)),
+        **{'extra-' + test: table(('key', 'meaning'), code(keys)) for test, keys in rb.EXTRA.items()},
         'warnings': table(('code', 'meaning'), code(rb.WARNINGS)),
         'reasons': table(('code', 'meaning'), code(rb.REASONS)),
         'exits': table(('status', 'meaning'), code({str(status): text for status, text in rb.EXITS.items()})),

@@ -74,10 +74,9 @@ class TestExit:
     def test_status(self, version, ciphers, status):
         assert lines_of(openvpn_host(FakeOpenvpn(version)), ciphers=ciphers)[0] == status
 
-    def test_no_test_no_measurement(self):
-        host = openvpn_host(FakeOpenvpn('2.6'))
-        context = context_of(host)
-        assert rb.Session(context, rb.Facts(), lambda line: None).run([]) == rb.EXIT_NOTHING
+    def test_without_names_what_is_usual_here(self):
+        status, lines = lines_of(openvpn_host(FakeOpenvpn('2.6')), tests=())
+        assert status == rb.EXIT_OK and {line.test for line in lines} == {'openvpn'}
 
 
 class TestJson:
