@@ -33,3 +33,20 @@ mirror() {
 			awk '!/-security/ { print; exit }'
 	fi
 }
+
+# unpack NAME PACKAGES DIRECTORY: a Debian root of SUITE-ARCH, without running a maintainer script.
+unpack() {
+	local suite=${1%%-*} arch=${1#*-} url args
+	args=(--quiet --variant=extract --architectures="$arch" --include="$2"
+		--keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+		--aptopt='Acquire::Languages "none"'
+		# A testing suite's Release file counts as expired a week after it was made.
+		--aptopt='Acquire::Check-Valid-Until "false"')
+	rm -rf "$3"
+	url=$(mirror)
+	mmdebstrap "${args[@]}" "$suite" "$3" ${url:+"$url"} >"$3.log" 2>&1 || {
+		tail -n 20 "$3.log" >&2
+		die "no root $1"
+	}
+	rm "$3.log"
+}

@@ -13,17 +13,7 @@ mkdir -p "$LAB/roots"
 alone "$name"
 if [ ! -d "$root" ]; then
 	new=$LAB/roots/.$name
-	rm -rf "$new"
-	args=(--quiet --variant=extract --architectures="${name##*-}" --include="$packages"
-		--keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-		--aptopt='Acquire::Languages "none"'
-		# A testing suite's Release file counts as expired a week after it was made.
-		--aptopt='Acquire::Check-Valid-Until "false"')
-	url=$(mirror)
-	mmdebstrap "${args[@]}" "${name%-*}" "$new" ${url:+"$url"} >"$LAB/$name.log" 2>&1 || {
-		tail -n 20 "$LAB/$name.log" >&2
-		die "no root $name"
-	}
+	unpack "$name" "$packages" "$new"
 	# What maintainer scripts would have done, as far as it is needed.
 	[ -e "$new/bin/sh" ] || ln -s dash "$new/bin/sh"
 	[ -e "$new/usr/bin/awk" ] || ln -s mawk "$new/usr/bin/awk"

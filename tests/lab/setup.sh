@@ -2,7 +2,8 @@
 # setup.sh: install what the lab needs on this machine, if it is not there.
 # shellcheck source=/dev/null
 . "$(dirname "$0")/common.sh"
-packages=(mmdebstrap qemu-user-static openvpn debian-archive-keyring)
+packages=(mmdebstrap qemu-user-static openvpn debian-archive-keyring openssh-client openssl
+	dropbear-bin iproute2)
 
 alone setup
 # shellcheck disable=SC2016  # dpkg's own variable
