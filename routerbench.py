@@ -17,6 +17,7 @@ doing, and a list of codes that each say how the number could mislead.
 
     routerbench.py [run] [TEST ...]   measure (this is what happens without a command)
     routerbench.py info               what this machine is, and which tests can run here
+    routerbench.py crypto             the crypto drivers, which is used, what to load
 
 Exit status: 0 everything asked for was measured; 1 something of it was not; 2 wrong usage;
 4 nothing could be measured here; 130 interrupted.
@@ -77,19 +78,23 @@ REASONS: Dict[str, str] = {
     'incomplete': 'not everything that was sent arrived',
     'kex-algorithm': 'the other end only has key exchanges that this client refuses',
     'key-format': 'the ssh client cannot read the key file',
+    'kernel-api-missing': 'the kernel does not let programs use its crypto',
     'killed': 'the tool was ended by a signal, most often because memory ran out',
     'low-memory': 'too little memory is free to run the tool safely',
     'mac-algorithm': 'the other end only has MACs that this client refuses',
     'mode-unsupported': 'the library has the cipher, but this build cannot use its mode here',
+    'needs-python': 'this test has to run on the router itself',
     'no-answer': 'the other end does not answer',
     'no-shell': 'the other end does not run /bin/sh',
     'no-space': 'there is no directory where a key of under 1 kB could be kept',
+    'not-loaded': 'the kernel lists no driver for it; that may only mean that nobody has used it yet',
     'output-unknown': 'the tool ended well but did not say what it did',
     'remote-shell': 'the login shell at the other end stumbled over a command',
     'timeout': 'the tool did not end in time and was stopped',
     'tool-broken': 'the tool is there but does not run',
     'tool-failed': 'the tool ended with an error; `detail` has its words',
     'tool-missing': 'the tool is not installed',
+    'wrong-result': 'what was computed is not what the standard says',
 }
 
 WARNINGS: Dict[str, str] = {
@@ -188,7 +193,7 @@ FIELDS: Dict[str, str] = {
     'status': '`ok`, `skipped` (cannot be measured here) or `failed`',
     'reason': 'for the last two: a code from the list of reasons',
     'detail': 'for the last two: what happened, and what to do about it on this system',
-    'test': 'what was measured: `openvpn`, `ssh`',
+    'test': 'what was measured: `openvpn`, `ssh`; `crypto` for the drivers of `routerbench.py crypto`',
     'device': 'the machine, as a person would name it',
     'cpu': 'the processor core, short: `MIPS 24Kc`, `ARM Cortex-A53`, `Intel Atom D525`',
     'mhz': 'its nominal clock in MHz; never guessed from BogoMIPS',
@@ -206,7 +211,7 @@ FIELDS: Dict[str, str] = {
     'spread': '(longest - shortest) / median of `runs`',
     'tool': 'program and version; `ssh`: the one on the router',
     'library': 'its crypto library and version',
-    'driver': 'the crypto engine asked for with --engine',
+    'driver': 'the crypto engine asked for with --engine; `crypto`: the kernel\'s driver in use',
     'warnings': 'codes from the list of warnings; each says how the number could mislead',
     'method': 'the command as one could type it',
     'extra': 'what only this test has; its keys are listed below',
@@ -216,7 +221,7 @@ FIELDS: Dict[str, str] = {
 class Ran(NamedTuple):
     """A command that has ended. `status` is its exit status, 128 + N if signal N ended it, 126 and
     127 as in a shell if it could not be started. Of long output, the first and last are kept.
-    `received` bytes came on stdout, the first of them after `first` seconds."""
+    The first byte came on stdout after `first` seconds; `zeros` of them all were zero."""
 
     argv: Tuple[str, ...]
     status: int
@@ -226,7 +231,7 @@ class Ran(NamedTuple):
     user: float = 0.0
     system: float = 0.0
     timed_out: bool = False
-    received: int = 0
+    zeros: int = 0
     first: Optional[float] = None
 
 
@@ -313,6 +318,20 @@ class Copied(NamedTuple):
 
     bytes: int
     seconds: Optional[float] = None
+
+
+class Driver(NamedTuple):
+    """One entry of /proc/crypto: the algorithm, who implements it, and how the kernel ranks that. Kernels
+    differ in the fields they print; `selftest` is None where they print none."""
+
+    name: str
+    driver: str
+    module: Optional[str] = None
+    priority: int = 0
+    selftest: Optional[str] = None
+    internal: bool = False
+    kind: Optional[str] = None
+    unit: Optional[str] = None
 
 
 class Survey(NamedTuple):
@@ -458,7 +477,7 @@ def plain(text: str, limit: int = 120) -> str:
 
 def whole_number(text: str) -> int:
     """A whole number as a kernel prints it; 0 if it is none."""
-    return int(text) if re.match(r'[0-9]{1,18}$', text) else 0
+    return int(text) if re.match(r'[0-9]{1,18}\Z', text) else 0
 
 
 CLOCK = r'(?:(\d+)h ?)?(?:(\d+)m(?:in)? ?)?(?:(\d+(?:[.,]\d+)?)s?)?$'
@@ -544,8 +563,8 @@ def parse_assignments(text: str) -> Dict[str, str]:
         key, equals, value = line.strip().partition('=')
         if equals and key and not key.startswith('#'):
             value = value.strip()
-            quoted = len(value) > 1 and value[0] in '\'"' and value[-1] == value[0]
-            found[key.strip()] = value[1:-1] if quoted else value
+            wrapped = len(value) > 1 and value[0] in '\'"' and value[-1] == value[0]
+            found[key.strip()] = value[1:-1] if wrapped else value
     return found
 
 
@@ -680,7 +699,7 @@ def cpuinfo_mhz(info: CpuInfo) -> Optional[float]:
     if 'flags' not in info.first and 'vendor_id' not in info.first:
         stated.append(info.first.get('cpu mhz', ''))
     for text in stated:
-        match = re.match(r'(\d{1,6}(?:\.\d+)?)(?:MHz)?$', text)
+        match = re.match(r'(\d{1,6}(?:\.\d+)?)(?:MHz)?\Z', text)
         if match:
             return float(match.group(1))
     octeon = re.search(r'\(CN\d+\w*(?:\.\d+)?-(\d{1,6})-', info.first.get('system type', ''))
@@ -750,7 +769,7 @@ def maker_product(maker: str, product: str, version: str = '') -> Optional[str]:
     product alone is too short to name anything (`Sophos XG 330r2`)."""
     product = plain(product)
     named = device_name(product)
-    if named is None and not (re.match(r'[1-9]\d{3}$', product) and device_name(maker)):
+    if named is None and not (re.match(r'[1-9]\d{3}\Z', product) and device_name(maker)):
         return None
     full = '%s %s' % (product, plain(version)) if len(product) < 3 and device_name(version) else product
     company = device_name(re.sub(COMPANY_TAIL, '', plain(maker)))
@@ -805,6 +824,107 @@ def elf_byte_order(header: bytes) -> Optional[str]:
     if header[:4] != b'\x7fELF' or len(header) < 6:
         return None
     return {1: 'little', 2: 'big'}.get(header[5])
+
+
+CRYPTO_UNITS: Tuple[Tuple[str, str, str], ...] = (
+    # pattern in the driver's or the module's name, kind, what does the work; engines first, because their
+    # names hold those of the algorithms; from the names in Linux drivers/crypto, arch/*/crypto, lib/crypto
+    (r'^mv-|cesa', 'engine', 'CESA'), (r'safexcel', 'engine', 'SafeXcel'), (r'eip93', 'engine', 'EIP93'), (r'qce\b', 'engine', 'QCE'),
+    (r'\bcaam|-caam', 'engine', 'CAAM'), (r'talitos', 'engine', 'talitos'), (r'ixp4xx', 'engine', 'IXP4xx'), (r'\bccp\b|-ccp$', 'engine', 'CCP'),
+    (r'\bqat|qat_', 'engine', 'QAT'), (r'^ss-|sun[48]i', 'engine', 'Allwinner CE'), (r'crypto4xx|ppc4xx', 'engine', 'PPC4xx'), (r'geode', 'engine', 'Geode'),
+    (r'hifn', 'engine', 'HIFN'), (r'omap-', 'engine', 'OMAP'), (r'rk3288|-rk$', 'engine', 'Rockchip'), (r'atmel', 'engine', 'Atmel'), (r'stm32', 'engine', 'STM32'),
+    (r'ltq|deu', 'engine', 'Lantiq DEU'), (r'iproc|-bcm', 'engine', 'Broadcom SPU'), (r'virtio', 'engine', 'virtio'), (r'-nx$', 'engine', 'POWER NX'),
+    (r'mtk|mt76', 'engine', 'MediaTek'), (r'ccree', 'engine', 'CryptoCell'), (r'n2$|-n2', 'engine', 'SPARC N2'),
+    (r'padlock', 'instructions', 'PadLock'), (r'aesni|vaes|aes-ni', 'instructions', 'AES-NI'), (r'octeon', 'instructions', 'Octeon'),
+    (r'-spe\b|_spe\b|ppc-spe', 'instructions', 'SPE'), (r'(^|-|_)ce\b', 'instructions', 'ARM CE'), (r'neon', 'instructions', 'NEON'), (r'p8_|p10|vmx|vsx', 'instructions', 'POWER'),
+    (r'-ni$|pclmul|clmul', 'instructions', 'x86'), (r'avx|sse|simd', 'instructions', 'x86 SIMD'), (r's390', 'instructions', 'CPACF'), (r'riscv64|-zv', 'instructions', 'RISC-V'),
+    (r'-asm\b|-arm\b|-arm64\b|-ppc\b|-mips\b|-x86_64|-i586|-sparc64', 'instructions', 'assembler'),
+    (r'generic|fixed-time', 'generic', 'C'), (r'-lib$', 'library', 'kernel library'),
+)
+
+
+def driver_kind(driver: str, module: str) -> Tuple[Optional[str], Optional[str]]:
+    """What does the work of a kernel driver: its kind (`generic` C, the processor's `instructions`, an `engine`, or
+    `mixed` for templates over several) and its name; None where the name does not tell."""
+    found: List[Tuple[str, str]] = []
+    for leaf in [part for part in re.split(r'[(),]', driver) if part]:
+        unit = next(((kind, name) for pattern, kind, name in CRYPTO_UNITS if re.search(pattern, leaf)), None)
+        found += [unit] if unit else []
+    found = found or [(kind, name) for pattern, kind, name in CRYPTO_UNITS if re.search(pattern, module)][:1]
+    kinds = {kind for kind, _ in found}
+    if len(kinds) > 1:
+        return 'mixed', ' + '.join(dict.fromkeys(name for _, name in found))
+    return found[0] if found else (None, None)
+
+
+def parse_crypto(text: str) -> List[Driver]:
+    """/proc/crypto, with or without blank lines between the entries, also as `grep` leaves it: an entry
+    begins with its name."""
+    entries: List[Dict[str, str]] = []
+    for line in text.splitlines():
+        key, colon, value = line.partition(':')
+        key, value = ' '.join(key.split()), plain(value)
+        if not colon:
+            continue
+        if key == 'name':
+            entries.append({})
+        if entries:
+            entries[-1].setdefault(key, value)
+    return [Driver(entry['name'], driver, module, whole_number(entry.get('priority', '')), entry.get('selftest'),
+                   entry.get('internal') == 'yes' or driver.startswith('__'), *driver_kind(driver, module or ''))
+            for entry in entries for driver, module in ((entry.get('driver', entry['name'] + '-generic'), entry.get('module')),)]
+
+
+def usable(driver: Driver) -> bool:
+    """Whether the kernel may give it to somebody: not a part of another, and not untested."""
+    return not driver.internal and driver.selftest in (None, 'passed')
+
+
+def picked(drivers: Sequence[Driver], name: str) -> Optional[Driver]:
+    """The driver that the kernel picks for an algorithm: of the usable ones that with the highest priority, the
+    first in the list among equals."""
+    usable_ones = [driver for driver in drivers if driver.name == name and usable(driver)]
+    return max(usable_ones, key=lambda driver: driver.priority) if usable_ones else None
+
+
+BSD_UNITS: Dict[str, Tuple[str, str]] = {
+    # FreeBSD's drivers in man 4: device, kind, what does the work
+    'aesni': ('instructions', 'AES-NI'), 'armv8crypto': ('instructions', 'ARM CE'), 'padlock': ('instructions', 'PadLock'),
+    'ossl': ('instructions', 'OpenSSL assembler'), 'qat': ('engine', 'QAT'), 'ccp': ('engine', 'CCP'), 'cesa': ('engine', 'CESA'), 'safexcel': ('engine', 'SafeXcel'),
+    'hifn': ('engine', 'HIFN'), 'glxsb': ('engine', 'Geode'), 'sec': ('engine', 'talitos'), 'cryptosoft': ('generic', 'C')}
+BSD_ALGORITHMS = {'AES-CBC': 'cbc(aes)', 'AES-ICM': 'ctr(aes)', 'AES-GCM': 'gcm(aes)', 'AES-XTS': 'xts(aes)', 'SHA1': 'sha1', 'SHA256': 'sha256'}
+BSD_PRIORITY = {'engine': 300, 'instructions': 200, 'generic': 100}  # the kernel's order: hardware, accelerated software, cryptosoft
+
+
+def parse_attached(boot: str, modules: str) -> List[Driver]:
+    """FreeBSD's crypto drivers, from the boot messages and `kldstat`. A driver that found nothing to drive says so in
+    a line that looks like the others. One that names no algorithms is taken to have those of the VPNs."""
+    found: Dict[str, Sequence[str]] = {}
+    for name, words in re.findall(r'^(%s)\d+: (?:<([^>]*)>.*|(?!No ).*)$' % '|'.join(BSD_UNITS), boot, re.M):
+        named = [BSD_ALGORITHMS[word] for word in words.split(',') if word in BSD_ALGORITHMS]
+        found[name] = named or list(BSD_ALGORITHMS.values())
+    for name in re.findall(r'\b(qat|ccp|cesa|safexcel)(?:_hw)?\.ko$', modules, re.M):
+        found.setdefault(name, list(BSD_ALGORITHMS.values()))
+    return [Driver(algorithm, name + '0', name, BSD_PRIORITY[BSD_UNITS[name][0]], None, False, *BSD_UNITS[name])
+            for name, algorithms in found.items() for algorithm in algorithms]
+
+
+def parse_engines(text: str) -> List[str]:
+    """The engines of `openssl engine -t` that are available, but for those that are always there."""
+    found = re.findall(r'^\((\w+)\) .*\n(?: \[[^]]*\]\s*\n?)?(?:\s+\[ (available|unavailable) \])?', text, re.M)
+    return [name for name, state in found if state == 'available' and name not in ('dynamic', 'rdrand')]
+
+
+def parse_providers(text: str) -> List[str]:
+    """The active providers of `openssl list -providers`."""
+    return re.findall(r'^  (\w[\w.-]*)\n(?:    .*\n)*?    status: active', text + '\n', re.M)
+
+
+def parse_speed(text: str) -> Dict[int, Tuple[int, float]]:
+    """`openssl speed -mr`: by the size of a block how many were done and in what time, `+DT:name:seconds:size` before
+    `+R:count:name:seconds`."""
+    pairs = re.findall(r'^\+DT:[^:\n]*:\d+:(\d{1,9})\n(?:(?!\+).*\n)*?\+R:(\d{1,12}):[^:\n]*:(\d{1,6}(?:\.\d+)?)', text.replace('\r', ''), re.M)
+    return {int(size): (int(count), float(seconds)) for size, count, seconds in pairs if float(seconds) > 0}
 
 
 def memory_disks(mounts: str) -> List[str]:
@@ -881,7 +1001,7 @@ def negotiated(log: str, direction: str = 'server->client') -> Optional[Negotiat
 
 def without_debug(text: str) -> str:
     """stderr of `ssh -v` without ssh's own log."""
-    return re.sub(r'(?m)^(?:debug\d: .*|OpenSSH_\S+, .*|Authenticated to .*|Transferred: sent .*|Bytes per second: .*)\n?', '', text.replace('\r', ''))
+    return re.sub(r'(?m)^(?:debug\d: .*|OpenSSH_[^\n,]*, .*|Authenticated to .*|Transferred: sent .*|Bytes per second: .*)\n?', '', text.replace('\r', ''))
 
 
 def ssh_offer(text: str) -> Tuple[str, ...]:
@@ -913,15 +1033,22 @@ def ssh_refusal(text: str) -> Optional[str]:
     return next((reason for pattern, reason in SSH_REFUSALS if re.search(pattern, text, re.M)), None)
 
 
+def ssh_words_heard(text: str, reason: str) -> str:
+    """The words of the client that told so: from its vocabulary, and so without names and addresses."""
+    found = [match.group() for pattern, code in SSH_REFUSALS if code == reason for match in re.finditer(pattern, text, re.M)]
+    return found[0] if found else 'it said nothing'
+
+
 def without_paths(text: str) -> str:
     """Text with the files that it names by their last part, but for those that every system has."""
     return re.sub(r"(?<![\w/.])/(?!usr/|lib/|etc/|dev/|proc/)(?:[^\s':,;/]+/)*([^\s':,;/]+)", r'.../\1', text)
 
 
 def without_addresses(text: str) -> str:
-    """Text without what says who or where the other end is."""
-    text = re.sub(r'(?i)(?:[\w.-]+@)?(?:\[?(?:[0-9a-f]{0,4}:){2,7}[0-9a-f.]{0,15}\]?|\d{1,3}(?:\.\d{1,3}){3})(?:%\w+)?', 'it', text)
-    return re.sub(r'\b[\w.-]+@[\w.-]+|(?<=host )[\w.-]+(?= port)|(?<=hostname )[\w.-]+', 'it', text)
+    """Text without what says who or where a machine is: user@host, addresses, names of hosts with a domain."""
+    address = r'\[?(?:[0-9a-f]{0,4}:){2,7}[0-9a-f.]{0,15}\]?(?:%\w+)?|\d{1,3}(?:\.\d{1,3}){3}'
+    domain = r'(?<![\w.@-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}\b'
+    return re.sub(r'(?i)[\w.+-]+@(?!openssh\.com|libssh)[\w.-]+|(?:[\w.-]+@)?(?:%s)|%s|(?<=host )[\w.-]+(?= port)' % (address, domain), 'it', text)
 
 
 LOG_STAMP = r'^(?:[-\d]{10} [:\d]{8}|\w{3} \w{3} [ \d]\d [:\d]{8} \d{4}) '
@@ -942,7 +1069,7 @@ def telling_line(text: str) -> str:
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
-INBOX_BYTES = 1 << 22
+INBOX_BYTES = 1 << 20
 FIRST_TICK, TICK_SECONDS = 0.1, 1.0
 STDOUT, STDERR = 1, 2
 Tick = Callable[[float], None]
@@ -982,10 +1109,9 @@ class Host:
         """System, kernel release and machine, as `uname -srm` prints them."""
         raise NotImplementedError
 
-    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
-        """Start the commands together, wait until all have ended; after `limit` s they are killed, and
-        after `silence` s (if that is not 0) in which none printed anything. `tick` is called soon after
-        the start and then about once a second, with the seconds so far."""
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
+        """Start the commands together, wait until all have ended; after `limit` s they are killed.
+        `tick` is called soon after the start and then about once a second, with the seconds so far."""
         raise NotImplementedError
 
     def now(self) -> float:
@@ -1019,13 +1145,18 @@ class Host:
         except Absent:
             return ''
 
+    def kernel_cipher(self, kind: str, name: str, key: bytes, tag: int) -> 'KernelCipher':
+        """The kernel's crypto by the name of an algorithm or a driver. Raises Unmeasurable."""
+        raise Unmeasurable('needs-python', 'the kernel\'s crypto is reached through a socket of Python\'s, so routerbench has to run on the router itself: '
+                           'copy it there', 'skipped')
+
     def look(self, *paths: str) -> List[str]:
         """The first lines that files which change have now, '' for one that is not there."""
         return [self.text(path).partition('\n')[0] for path in paths]
 
-    def run(self, *argv: str, limit: float = 20.0, tick: Tick = no_tick, silence: float = 0.0) -> Ran:
+    def run(self, *argv: str, limit: float = 20.0, tick: Tick = no_tick) -> Ran:
         """Run one command."""
-        return self.run_all([argv], limit, tick, silence)[0]
+        return self.run_all([argv], limit, tick)[0]
 
     def output(self, *argv: str) -> str:
         """stdout of a command; '' if it is not there or fails."""
@@ -1039,13 +1170,13 @@ class Kept:
     def __init__(self) -> None:
         self.head = b''
         self.tail = b''
-        self.total = 0
+        self.zeros = 0
 
     def add(self, chunk: bytes) -> None:
         """Take the next piece."""
         room = max(KEPT_HEAD - len(self.head), 0)
         rest = chunk[room:]
-        self.total += len(chunk)
+        self.zeros += chunk.count(0)
         self.head += chunk[:room]
         self.tail = (self.tail + rest if len(rest) < KEPT_TAIL else rest)[-KEPT_TAIL:]
 
@@ -1174,7 +1305,58 @@ class Job:
         out, err = (self.kept[stream].text() for stream in self.streams)
         user, system = getattr(self.usage, 'ru_utime', 0.0), getattr(self.usage, 'ru_stime', 0.0)
         return Ran(self.argv, self.status, out, err, self.ended - self.started, user, system, self.timed_out,
-                   self.kept[self.streams[0]].total, self.first)
+                   self.kept[self.streams[0]].zeros, self.first)
+
+
+class KernelCipher:
+    """One driver of the kernel's crypto with its key, behind an AF_ALG socket: `skcipher`, `aead` or `hash`.
+    Errors are compared by name, because their numbers differ between architectures."""
+
+    def __init__(self, kind: str, name: str, key: bytes, tag: int) -> None:
+        import socket
+        self.kind, self.tag = kind, tag
+        try:
+            self.socket = socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET, 0)
+        except (AttributeError, OSError) as error:
+            raise Unmeasurable('kernel-api-missing', 'this kernel does not let programs use its crypto (%s): it needs `af_alg` with algif_skcipher, '
+                               'algif_aead and algif_hash (CONFIG_CRYPTO_USER_API_*; kmod-crypto-user on OpenWrt)' % error, 'skipped') from error
+        try:
+            self.socket.bind((kind, name))
+            if key:
+                self.socket.setsockopt(socket.SOL_ALG, socket.ALG_SET_KEY, key)
+            if kind == 'aead':
+                self.socket.setsockopt(socket.SOL_ALG, socket.ALG_SET_AEAD_AUTHSIZE, None, tag)
+            self.operation, _ = self.socket.accept()
+            if kind != 'hash':  # which cannot be polled
+                self.operation.settimeout(30)  # a request that asks for too much would wait for ever
+        except OSError as error:
+            self.socket.close()
+            missing = error.errno in (errno.ENOENT, errno.EAFNOSUPPORT)
+            raise Unmeasurable('not-loaded' if missing else 'tool-failed', 'the kernel has no %s (%s)' % (name, plain(error.strerror or str(error))),
+                               'skipped' if missing else 'failed') from error
+        self.encrypt, self.decrypt = socket.ALG_OP_ENCRYPT, socket.ALG_OP_DECRYPT
+
+    def cipher(self, data: bytes, out: bytearray, encrypt: bool, iv: bytes, associated: int = 0) -> None:
+        """Encrypt or decrypt `data` (with `associated` bytes before it and, for decrypting, the tag after it) into `out`,
+        which must be exactly as long as the result. Raises OSError."""
+        operation = self.encrypt if encrypt else self.decrypt
+        if self.kind == 'aead':
+            self.operation.sendmsg_afalg([data], op=operation, iv=iv, assoclen=associated)
+        else:
+            self.operation.sendmsg_afalg([data], op=operation, iv=iv)
+        got = self.operation.recv_into(out)
+        if got != len(out):
+            raise OSError(errno.EIO, 'the kernel returned %d of %d bytes' % (got, len(out)))
+
+    def digest(self, data: bytes, out: bytearray) -> None:
+        """Hash `data` into `out`. Raises OSError."""
+        self.operation.sendall(data)
+        self.operation.recv_into(out)
+
+    def close(self) -> None:
+        """Let the driver go."""
+        self.operation.close()
+        self.socket.close()
 
 
 class LocalHost(Host):
@@ -1240,6 +1422,11 @@ class LocalHost(Host):
         except OSError:
             return []
 
+    def kernel_cipher(self, kind: str, name: str, key: bytes, tag: int) -> KernelCipher:
+        """See Host."""
+        self._look()
+        return KernelCipher(kind, name, key, tag)
+
     def find(self, command: str) -> Optional[str]:
         """See Host."""
         places = [command] if '/' in command else [
@@ -1252,7 +1439,7 @@ class LocalHost(Host):
         return system.sysname, system.release, system.machine
 
     def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
-        """See Host."""
+        """See Host. After `silence` s, if that is not 0, in which none printed anything they are killed, too."""
         self._look()
         jobs: List[Job] = []
 
@@ -1351,7 +1538,7 @@ class LocalHost(Host):
     def _sweep(self, place: str) -> None:
         """Remove what a run of ours left that was killed with -9 (its process is gone)."""
         for name in self.names(place):
-            match = re.match(r'routerbench-([0-9]{1,9})-[0-9a-f]{8}$', name)
+            match = re.match(r'routerbench-([0-9]{1,9})-[0-9a-f]{8}\Z', name)
             path = os.path.join(self._path(place), name)
             if match and own_directory(path) and not process_exists(int(match.group(1))):
                 self._remove(path)
@@ -1409,6 +1596,8 @@ def process_exists(pid: int) -> bool:
 
 PACKAGES: Dict[str, Dict[str, str]] = {
     'openvpn': {'opkg': 'openvpn-openssl'},
+    'af_alg': {'opkg': 'kmod-crypto-user'},
+    'openssl': {'opkg': 'openssl-util'},
     'ssh': {'opkg': 'openssh-client', 'apk': 'openssh-client', 'apt-get': 'openssh-client', 'dnf': 'openssh-clients',
             'yum': 'openssh-clients', 'zypper': 'openssh-clients', 'pkg': 'openssh-portable', 'pacman': 'openssh'}}
 INSTALLERS = (('opkg', 'opkg update && opkg install %s'), ('apk', 'apk update && apk add %s'), ('pkg', 'pkg install %s'),
@@ -1431,6 +1620,7 @@ def install_hint(host: Host, tool: str) -> str:
 # that start with a line nobody can guess; what a router sends is data and is never run.
 
 CONNECT_SECONDS, QUESTION_SECONDS = 60.0, 30.0
+SHORTEST_SECONDS = 0.0005  # no process takes less
 ON_ROUTER = 'root@<router>'  # how a line names the other end: as the OpenWrt page does
 
 
@@ -1443,7 +1633,7 @@ class Destination(NamedTuple):
 
 def quoted(word: str) -> str:
     """A word as a shell takes it literally."""
-    return word if re.match(r'[\w@%+=:,./-]+$', word, re.ASCII) else "'" + word.replace("'", "'\"'\"'") + "'"
+    return word if re.match(r'[\w@%+=:,./-]+\Z', word, re.ASCII) else "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def shell_words(words: Iterable[str]) -> str:
@@ -1520,10 +1710,10 @@ SSH_REMEDIES: Dict[str, str] = {
     'auth-required': 'it wants a password: put your public key there (`ssh-copy-id`; on OpenWrt append it to '
                      '/etc/dropbear/authorized_keys), load it with `ssh-add` if it has a passphrase%(legacy)s',
     'cipher-unavailable': 'this client and that server have no cipher in common (offered: %(offer)s)%(legacy)s',
-    'connection-lost': 'the connection was closed: %(said)s',
+    'connection-lost': 'the connection was closed in the middle',
     'connection-refused': 'nothing listens on its ssh port: start its ssh server, or name the port as in ssh://root@router:2222',
     'connection-timeout': 'it did not finish the login within %(limit).0f s; see whether `ssh -v` by hand gets further',
-    'host-unknown': 'no such host: %(said)s',
+    'host-unknown': 'no such host: see whether its name is right',
     'hostkey-algorithm': 'it only has host keys of a kind that this client refuses (%(offer)s)%(legacy)s',
     'hostkey-changed': 'its host key is not the one that is known here. If it was reinstalled, `ssh-keygen -R` with its '
                        'address removes the old one; if not, somebody may sit in between',
@@ -1532,7 +1722,7 @@ SSH_REMEDIES: Dict[str, str] = {
     'key-format': 'the client cannot read the key file: dbclient wants its own format, which `dropbearconvert openssh '
                   'dropbear IN OUT` makes',
     'mac-algorithm': 'it only has MACs that this client refuses (%(offer)s)%(legacy)s',
-    'no-answer': 'it does not answer: see whether it is switched on, and the address right (%(said)s)',
+    'no-answer': 'it does not answer: see whether it is switched on, and the address right (%(heard)s)',
     'no-shell': 'its login shell did not run /bin/sh: %(said)s',
     'remote-shell': 'its login shell took a command of ours for its own syntax: %(said)s',
 }
@@ -1548,7 +1738,7 @@ def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Tuple[Unmeas
     legacy = client.legacy_for(reason, offer)
     about = '' if not legacy else '; an RSA key and an old server may also need' if reason == 'auth-required' else ':'
     detail = 'ssh to the other end failed: ' + SSH_REMEDIES[reason] % {
-        'offer': ', '.join(offer) or 'not said', 'limit': limit, 'said': telling_line(without_addresses(text)),
+        'offer': ', '.join(offer) or 'not said', 'limit': limit, 'said': telling_line(without_paths(without_addresses(text))), 'heard': ssh_words_heard(text, reason),
         'legacy': about and '%s --legacy-ssh, which adds %s' % (about, shell_words(legacy))}
     return Unmeasurable(reason, detail), legacy
 
@@ -1626,6 +1816,7 @@ class SshHost(Host):
         self.mark = os.urandom(16).hex()
         self.job: Optional[Job] = None
         self.count = 0
+        self.offer: Tuple[str, ...] = ()
         self.wanted = Survey((), (), (), (), {})
         self.seen: Dict[Tuple[str, str], bytes] = {}
         self.cost: Optional[float] = None  # of timing a command from here
@@ -1661,6 +1852,7 @@ class SshHost(Host):
                 self.tell('--legacy-ssh: trying %s' % shell_words(legacy))
 
     def _log_in(self, script: str) -> bytes:
+        self.count = 0
         self.job = self.near.start(self.client.command(self.destination, 'exec /bin/sh'), talk=True)
         if self.job.error:
             raise Unmeasurable('tool-broken', 'the ssh client does not start (%s)' % self.job.error)
@@ -1678,8 +1870,8 @@ class SshHost(Host):
         error, legacy = ssh_failure(self.client, ran, limit)
         self.offer = ssh_offer(ran.err)
         if self.count > 1:
-            error = Unmeasurable('connection-lost', 'the connection to the router was lost: %s' % telling_line(
-                without_addresses(ran.err)) if not job.timed_out else 'the router did not answer for %.0f s' % limit)
+            error = Unmeasurable('connection-lost', 'the router did not answer for %.0f s' % limit if job.timed_out else
+                                 'the connection to the router was lost (%s)' % ssh_words_heard(ran.err, ssh_refusal(ran.err) or ''))
             self.failure = error
         raise error
 
@@ -1706,11 +1898,11 @@ class SshHost(Host):
     def address(self) -> str:
         """The address that the connection goes to; '' if the server does not tell."""
         words = self.ask('printf "%s" "${SSH_CONNECTION:-}"').decode('utf-8', 'replace').split()
-        return words[2] if len(words) == 4 and re.match(r'[0-9a-fA-F.:%\w]+$', words[2]) else ''
+        return words[2] if len(words) == 4 and re.match(r'[0-9a-fA-F.:%\w]+\Z', words[2]) else ''
 
     def _prompted(self) -> bool:
         """Whether the client waits for a person, which it was told not to do."""
-        return self.count == 1 and bool(re.search(rb"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase [^\n]*: ?$", self._err().data))
+        return self.count == 1 and bool(re.search(rb"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase [^\n]*: ?$", self._err().data[-200:]))
 
     def frames(self, answer: bytes) -> List[Tuple[str, str, bytes]]:
         """The frames of an answer: kind, name, content."""
@@ -1732,7 +1924,7 @@ class SshHost(Host):
         self.seen.update({(kind, name): content for kind, name, content in self.frames(answer)})
         statuses = [(name, after) for (kind, name, _), (_, after, _) in zip(self.frames(answer), self.frames(answer)[1:]) if kind == 'c']
         self.seen.update({('s', name): status.encode() for name, status in statuses})
-        self.timer = 'time' if self.find('time') else 'uptime' if ('f', '/proc/uptime') in self.seen else 'local'
+        self.timer = 'time' if self.find('time') else 'uptime' if self.seen.get(('f', '/proc/uptime')) else 'local'
 
     def _told(self, kind: str, name: str, patterns: Sequence[str]) -> Optional[bytes]:
         """What the survey has brought; b'' for what it found not to be there, None for what it was not about."""
@@ -1770,7 +1962,7 @@ class SshHost(Host):
         """See Host. Nothing but the shell itself is used for it: a process more would disturb."""
         if not paths:
             return []
-        answer = self.ask('; '.join('F=; read -r F <%s; say l; printf "%%s" "$F"' % quoted(path) for path in paths))
+        answer = self.ask('; '.join('F=; IFS= read -r F <%s; say l; printf "%%s" "$F"' % quoted(path) for path in paths))
         return [content.decode('utf-8', 'replace') for _, _, content in self.frames(answer)]
 
     def uname(self) -> Tuple[str, str, str]:
@@ -1781,14 +1973,14 @@ class SshHost(Host):
 
     # The commands
 
-    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick, silence: float = 0.0) -> List[Ran]:
+    def run_all(self, commands: Sequence[Sequence[str]], limit: float, tick: Tick = no_tick) -> List[Ran]:
         """See Host. Of several commands together each gets the output of all."""
         if len(commands) == 1 and ('c', ' '.join(commands[0])) in self.seen:
             name = ' '.join(commands[0])
             return [Ran(tuple(commands[0]), whole_number(self.seen['s', name].decode()), self.seen['c', name].decode('utf-8', 'replace'))]
-        return self._run_there([tuple(argv) for argv in commands], limit, tick, silence)
+        return self._run_there([tuple(argv) for argv in commands], limit, tick)
 
-    def _run_there(self, commands: List[Tuple[str, ...]], limit: float, tick: Tick, silence: float) -> List[Ran]:
+    def _run_there(self, commands: List[Tuple[str, ...]], limit: float, tick: Tick) -> List[Ran]:
         if not self.job:
             self.ask(':')
         job = self.job
@@ -1803,8 +1995,7 @@ class SshHost(Host):
 
         def over() -> bool:
             self._note(pids, ended)
-            quiet = 0 < silence < self.near.clock() - job.heard
-            return not job.alive() or quiet or all(number in ended for number in numbers)
+            return not job.alive() or all(number in ended for number in numbers)
         timed_out = True
         try:
             timed_out = not self.near.attend(over, limit, tick)
@@ -1821,7 +2012,8 @@ class SshHost(Host):
     def _started(self, number: int, argv: Sequence[str]) -> str:
         started = STARTED + '%d %s' % (number, shell_words(argv))
         report = '$(%s)' % (TIMED_SCRIPTS[self.timer] % started)
-        return ('{ exec 3>&1 4>&2 </dev/null; T=%s; say j %d; printf "%%s" "$T"; say k %d; say k %d >&2; } &\n' % (report, number, number, number))
+        # One printf is one write, which the end of another command cannot get into.
+        return ('{ exec 3>&1 4>&2 </dev/null; T=%s; printf "\\n%%s j %d\\n%%s\\n%%s k %d\\n" "$M" "$T" "$M"; say k %d >&2; } &\n' % (report, number, number, number))
 
     def _note(self, pids: Dict[int, int], ended: Dict[int, float]) -> None:
         """Look which commands have begun, and let the shell know what it has to kill if we get lost;
@@ -1846,14 +2038,14 @@ class SshHost(Host):
         for number, argv in numbered:
             times = far_times(reports.get(number, ''))
             rans.append(Ran(argv, times.status, bounded(out), bounded(err), self._seconds(times, elapsed[number]), times.user,
-                            times.system, timed_out, len(out)))
+                            times.system, timed_out))
         return rans
 
     def _seconds(self, times: FarTimes, elapsed: float) -> float:
         """By the router's clock. Ours, less what the way costs, tells more only within its resolution."""
         if self.cost is None:
             return elapsed if times.real is None else times.real
-        ours = max(elapsed - self.cost, 0.0)
+        ours = max(elapsed - self.cost, SHORTEST_SECONDS)
         return ours if times.real is None else min(max(ours, times.real - times.resolution), times.real + times.resolution)
 
     def calibrate(self) -> None:
@@ -1864,7 +2056,7 @@ class SshHost(Host):
             return self.near.clock() - began
         if self.cost is None:
             self.rtt = median([took(lambda: self.ask(':')) for _ in range(5)])
-            self.cost = median([took(lambda: self.run('true')) for _ in range(5)])
+            self.cost = min([took(lambda: self.run('true')) for _ in range(5)])
 
     # The rest
 
@@ -1994,6 +2186,10 @@ class Machine:
         """Whether something is loaded that is known to slow OpenSSL down."""
         return False
 
+    def crypto_drivers(self) -> List[Driver]:
+        """What the kernel's crypto is made of."""
+        return []
+
     def facts(self) -> Facts:
         """All facts."""
         mhz, source = self.mhz()
@@ -2026,7 +2222,7 @@ class LinuxMachine(Machine):
         groups = ['%s/cpufreq/%s' % (CPU_DIR, name) for name in self.host.names(CPU_DIR + '/cpufreq')
                   if name.startswith('policy')]
         return groups or ['%s/%s/cpufreq' % (CPU_DIR, name) for name in self.host.names(CPU_DIR)
-                          if re.match(r'cpu\d+$', name) and 'cpufreq' in self.host.names('%s/%s' % (CPU_DIR, name))]
+                          if re.match(r'cpu\d+\Z', name) and 'cpufreq' in self.host.names('%s/%s' % (CPU_DIR, name))]
 
     def _log_text(self) -> str:
         if self._log is None:
@@ -2180,6 +2376,10 @@ class LinuxMachine(Machine):
         highest = self._policy_mhz('cpuinfo_max_freq')
         return max(highest) if highest else None
 
+    def crypto_drivers(self) -> List[Driver]:
+        """/proc/crypto, asked anew: what is there changes with its use."""
+        return parse_crypto(self.host.text('/proc/crypto'))
+
 
 class FreeBsdMachine(Machine):
     """FreeBSD, pfSense, OPNsense."""
@@ -2297,6 +2497,10 @@ class FreeBsdMachine(Machine):
         """cryptodev lets OpenSSL go through the kernel, at the price of a system call each time."""
         return 'cryptodev.ko' in self.host.output('kldstat')
 
+    def crypto_drivers(self) -> List[Driver]:
+        """What attached at boot, and modules of engines."""
+        return parse_attached(self.boot, self.host.output('kldstat'))
+
 
 SURVEY = Survey(
     files=(
@@ -2309,7 +2513,7 @@ SURVEY = Survey(
         '/var/run/dmesg.boot', '/etc/platform', '/etc/version', '/usr/local/opnsense/version/core'),
     programs=('/bin/busybox', '/bin/sh', '/usr/bin/env'),
     folders=(CPU_DIR, CPU_DIR + '/cpufreq', CPU_DIR + '/cpu[0-9]*', '/sys/class/thermal', '/proc/device-tree/cpus'),
-    tools=('time', 'dd', 'openvpn', 'dmesg', 'kenv', 'sysctl', 'kldstat', 'mount', *(manager for manager, _ in INSTALLERS)),
+    tools=('time', 'dd', 'openvpn', 'openssl', 'dmesg', 'kenv', 'sysctl', 'kldstat', 'mount', *(manager for manager, _ in INSTALLERS)),
     commands={'FreeBSD': (('kenv',), ('sysctl', '-e', *FreeBsdMachine.ASKED), ('dmesg',), ('kldstat',), ('mount',)),
               'Linux': (('dmesg',),)})
 
@@ -2519,6 +2723,7 @@ class Options(NamedTuple):
     ssh: Tuple[str, ...] = ()
     legacy: bool = False
     peer: Optional[Destination] = None
+    load: Tuple[str, ...] = ()
 
 
 class Context(NamedTuple):
@@ -2596,6 +2801,33 @@ EXTRA: Dict[str, Dict[str, str]] = {
         'dco_build': 'true if this build can leave the data channel to the kernel, which is not measured here',
         'error_pct': '--quick: twice the standard error of `mbit_s`, in per cent',
         'samples': '--quick: [longest packet, seconds] of each run that the line rests on'},
+    'openssl': {
+        'block_bytes': 'size of the blocks that `mbit_s` is from',
+        'mbit_s_16': 'rate with blocks of 16 bytes; builds before 1.1.1 choose the sizes themselves',
+        'mbit_s_1424': 'rate with blocks of 1424 bytes',
+        'per_call_us': 'time of a call that does not depend on its size',
+        'per_byte_ns': 'time per byte',
+        'clock_mhz': SENSED['clock_mhz'], 'temperature_c': SENSED['temperature_c'], 'governor': SENSED['governor']},
+    'kernel': {
+        'name': 'the kernel\'s name of the algorithm',
+        'kind': 'what does the work: `generic` C, the processor\'s `instructions`, a crypto `engine`, `library` (the kernel picks by itself), `mixed`',
+        'unit': 'which: `AES-NI`, `ARM CE`, `SPE`, `CESA`, `EIP93`, ...',
+        'module': 'the kernel module, `kernel` if it is built in',
+        'priority': 'by which the kernel ranks it',
+        'in_use': 'whether the kernel picks it',
+        'request_bytes': 'size of the requests that `mbit_s` is from, half encrypting and half decrypting',
+        'encrypt_mbit_s': 'their rate when encrypting',
+        'decrypt_mbit_s': 'and when decrypting; null for a digest',
+        'mbit_s_16': 'rate of requests of 16 bytes, with the cost of the request',
+        'mbit_s_1424': 'the same of 1424 bytes, the whole number of blocks next to a full packet',
+        'mbit_s_16384': 'the same of 16384 bytes',
+        'per_request_us': 'time of a request that does not depend on its size: the system call, Python, an engine\'s latency',
+        'per_byte_ns': 'time per byte',
+        'net_mbit_s': '8 bits by the time per byte: the driver\'s rate without the cost of requests',
+        'net_mbit_s_1424': 'the same between requests of 16 and of 1424 bytes',
+        'faster_from': 'bytes of a request from which this driver beats the generic one; 0 if always, null if never or if there is none',
+        'others_cpu': 'processors kept busy meanwhile, this program not counted',
+        'clock_mhz': SENSED['clock_mhz'], 'temperature_c': SENSED['temperature_c'], 'governor': SENSED['governor']},
     'ssh': {
         'bytes': 'bytes that arrived in each counted transfer; the document\'s are 100,000,000',
         'mbit_long': 'Mbit of the longer transfers that follow where those take under 3 s; else null',
@@ -3136,7 +3368,7 @@ class Route:
         if re.search(r'\bdd: (?:command )?not found|No such file', said):
             raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
         if ran.status or arrived != blocks * BLOCK:
-            raise Unmeasurable('incomplete', (self.incomplete % (arrived, blocks * BLOCK)) + ': ' + telling_line(without_addresses(said)))
+            raise Unmeasurable('incomplete', (self.incomplete % (arrived, blocks * BLOCK)) + ': ' + telling_line(without_paths(without_addresses(said))))
         seconds, clock = self.timed(ran)
         if seconds <= 0:
             raise Unmeasurable('output-unknown', 'a transfer took no time at all')
@@ -3156,10 +3388,9 @@ class Download(Route):
         remote = {'time': 'time ' + self._dd(blocks), 'local': self._dd(blocks),
                   'uptime': "/bin/sh -c 'read -r U F </proc/uptime; %s; read -r V F </proc/uptime; echo uptime $U $V >&2'" % self._dd(blocks)}
         command = self.client.command(self.far.destination, remote[self.far.timer], cipher, verbose=True)
-        ran = self.near.run(*command, limit=limit, tick=tick, silence=SILENCE_SECONDS)
+        ran = self.near.run_all([command], limit, tick, SILENCE_SECONDS)[0]
         # The data are zeros. Text before them is a profile's, text after them what csh's `time` says there.
-        before, after = (text if '\0' in ran.out else '' for text in (ran.out.partition('\0')[0], ran.out.rpartition('\0')[2]))
-        return ran._replace(err=ran.err + after), ran.received - len((before + after).encode('utf-8'))
+        return ran._replace(err=ran.err + ran.out.rpartition('\0')[2]), ran.zeros
 
     def timed(self, ran: Ran) -> Tuple[float, str]:
         """See Route. Without a clock there, ours from the first byte on: that leaves out the login."""
@@ -3182,7 +3413,8 @@ class Upload(Route):
         """See Route. The other end begins with an empty line, so that the first byte marks the end of the login."""
         command = shell_words(self.client.command(self.far.destination, 'echo; wc -c', cipher, verbose=True))
         ran = self.near.run('/bin/sh', '-c', 'dd if=/dev/zero bs=%d count=%d | %s' % (BLOCK, blocks, command), limit=limit, tick=tick)
-        return ran, whole_number(ran.out.strip())
+        counts = re.findall(r'^[ \t]*([0-9]{1,15})[ \t]*$', ran.out, re.M)
+        return ran, int(counts[-1]) if counts else 0
 
     def timed(self, ran: Ran) -> Tuple[float, str]:
         """See Route."""
@@ -3191,6 +3423,25 @@ class Upload(Route):
     def method(self, cipher: str, blocks: int) -> str:
         """See Route."""
         return 'dd if=/dev/zero bs=%d count=%d | ssh -c %s user@<fasthost> "cat > /dev/null"' % (BLOCK, blocks, cipher)
+
+
+class Chosen(NamedTuple):
+    """A cipher that both ends have, whether it was asked for, whether it stands in for another, and
+    roughly the seconds of a block."""
+
+    cipher: str
+    asked: bool
+    substituted: bool
+    block: float
+
+
+class Amount(NamedTuple):
+    """Blocks of a transfer, the fewest and the most transfers, and whether longer ones follow."""
+
+    blocks: int
+    least: int
+    most: int
+    longer: bool
 
 
 class Series(NamedTuple):
@@ -3245,12 +3496,29 @@ class SshTest(Test):
         try:
             route.far.calibrate()
             idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
-            wanted = self.wanted()
-            for i, (choices, asked) in enumerate(wanted):
-                yield self._result(route, choices, asked, idle, len(wanted) - i)
+            chosen: List[Chosen] = []
+            for choices, asked in self.wanted():
+                try:
+                    chosen.append(self._choose(route, choices, asked))
+                except Unmeasurable as error:
+                    yield Result(self._no_values(route, choices[-1], error), asked)
+            yield from self._measure_chosen(route, chosen, idle)
         finally:
             if route.far is not self.host:
                 route.far.close()
+
+    def _measure_chosen(self, route: Route, chosen: Sequence[Chosen], idle: bool) -> Iterator[Result]:
+        total = sum(one.block for one in chosen)
+        amounts = [self._amount(one, self.options.budget * one.block / total) for one in chosen]
+        expected = [amount.least * amount.blocks * one.block + amount.longer * 3 * LONG_ENOUGH for one, amount in zip(chosen, amounts)]
+        if chosen:
+            self.context.listener.note('%d measurement%s, about %s' % (len(chosen), '' if len(chosen) == 1 else 's', spoken(sum(expected))))
+        for i, (one, amount) in enumerate(zip(chosen, amounts)):
+            try:
+                series = self._series(route, one, amount, sum(expected[i:]))
+                yield Result(self._values(route, series, idle, one.substituted), one.asked)
+            except Unmeasurable as error:
+                yield Result(self._no_values(route, one.cipher, error), one.asked)
 
     def _route(self) -> Route:
         """The way to the other end, with its shell ready. Raises Unmeasurable."""
@@ -3267,19 +3535,19 @@ class SshTest(Test):
                 '. Or name another machine with --peer USER@HOST')), 'skipped' if self.loopback else 'failed') from error
         return Download(far) if self.loopback else Upload(far)
 
-    def _result(self, route: Route, choices: Sequence[str], asked: bool, idle: bool, still: int) -> Result:
-        """One cipher, or the first of those that may stand in for it that both ends have."""
-        for i, cipher in enumerate(choices):
+    def _choose(self, route: Route, choices: Sequence[str], asked: bool) -> Chosen:
+        """The first cipher that both ends have, and roughly what it costs. Raises Unmeasurable."""
+        for cipher in choices:
             try:
-                series = self._series(route, cipher, still)
-                return Result(self._values(route, series, idle, substituted=i > 0), asked)
+                return Chosen(cipher, asked, cipher != choices[0], self._rough(route, cipher))
             except Unmeasurable as error:
-                refusal = error
-                if error.reason != 'cipher-unavailable':
-                    break
-        missing = refusal.reason == 'cipher-unavailable'
-        return Result({'status': 'skipped' if missing else refusal.status, 'reason': refusal.reason, 'detail': refusal.detail,
-                       'method': route.method(cipher, DOCUMENT_BLOCKS), 'extra': {}, 'algorithm': table_column(cipher), 'cipher': cipher}, asked)
+                if error.reason != 'cipher-unavailable' or cipher == choices[-1]:
+                    raise
+        raise AssertionError('there is always a choice')
+
+    def _no_values(self, route: Route, cipher: str, error: Unmeasurable) -> Dict[str, Any]:
+        return {'status': 'skipped' if error.reason == 'cipher-unavailable' else error.status, 'reason': error.reason, 'detail': error.detail,
+                'method': route.method(cipher, DOCUMENT_BLOCKS), 'extra': {}, 'algorithm': table_column(cipher), 'cipher': cipher}
 
     def _rough(self, route: Route, cipher: str) -> float:
         """Seconds of one block, from as few as tell it."""
@@ -3291,41 +3559,34 @@ class SshTest(Test):
                 return seconds / blocks
             blocks *= 5
 
-    def _series(self, route: Route, cipher: str, still: int) -> Series:
-        block = self._rough(route, cipher)
-        plan = full_plan(block * DOCUMENT_BLOCKS, 0.0, self.options.budget / still)
-        blocks, least, most = self._amount(plan)
-        later = (still - 1) * plan.expected
-        self.context.listener.note('%s: about %s' % (cipher, spoken(least * blocks * block)))
+    def _amount(self, one: Chosen, share: float) -> Amount:
+        """The full method is three to fifty transfers of the document's size, and three longer ones where
+        those are short. --quick makes fewer, or a single smaller one."""
+        plan = full_plan(one.block * DOCUMENT_BLOCKS, 0.0, share)
+        if not self.options.quick:
+            return Amount(DOCUMENT_BLOCKS, plan.least, plan.most, plan.seconds < LONG_ENOUGH)
+        part = plan.expected * (QUICK_SHARE if plan.expected <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) / plan.seconds
+        return Amount(DOCUMENT_BLOCKS if part >= 1 else max(int(DOCUMENT_BLOCKS * part), 5), max(int(part), 1), max(int(part), 1), False)
+
+    def _series(self, route: Route, one: Chosen, amount: Amount, left: float) -> Series:
+        """Make the transfers; `left` s of them are still to come with this one."""
         watch, before = Watch(self.context.machine), self.context.machine.ticks()
         began = self.host.clock()
 
-        def run(blocks: int, count: int) -> Transfer:
+        def run(blocks: int) -> Transfer:
             def tick(_elapsed: float) -> None:
                 watch.sample()
-                self.context.listener.progress(cipher, max(began + count * blocks * block - self.host.clock(), 0.0) + later)
-            return route.transfer(cipher, blocks, self.options.limit or max(CONNECT_SECONDS, 10 * blocks * block), tick)
+                self.context.listener.progress(one.cipher, max(left - (self.host.clock() - began), 0.0))
+            tick(0.0)
+            return route.transfer(one.cipher, blocks, self.options.limit or max(CONNECT_SECONDS, 10 * blocks * one.block), tick)
 
         transfers: List[Transfer] = []
-        while len(transfers) < least or (len(transfers) < most and relative_spread([t.seconds for t in transfers]) > STABLE_SPREAD):
-            transfers.append(run(blocks, least))
+        while len(transfers) < amount.least or (len(transfers) < amount.most and relative_spread([t.seconds for t in transfers]) > STABLE_SPREAD):
+            transfers.append(run(amount.blocks))
+        more = min(int(LONG_ENOUGH / median([t.seconds for t in transfers]) + 1) * DOCUMENT_BLOCKS, MOST_BLOCKS)
+        longer = [run(more) for _ in range(3 if amount.longer else 0)]
         busy = self._busy(before, began)
-        typical = median([transfer.seconds for transfer in transfers])
-        longer = []
-        if typical < LONG_ENOUGH and not self.options.quick:
-            more = min(int(LONG_ENOUGH / typical + 1) * DOCUMENT_BLOCKS, MOST_BLOCKS)
-            longer = [run(more, 3) for _ in range(3)]
-            busy = self._busy(before, began)
-        return Series(cipher, tuple(transfers), tuple(longer), busy, watch.end())
-
-    def _amount(self, plan: Plan) -> Tuple[int, int, int]:
-        """Blocks of one transfer, the fewest and the most transfers. --quick makes fewer, or one of fewer blocks."""
-        if not self.options.quick:
-            return DOCUMENT_BLOCKS, plan.least, plan.most
-        share = plan.expected * (QUICK_SHARE if plan.expected <= MANY_RUNS_SECONDS else QUICK_SHARE_LONG) / plan.seconds
-        if share >= 1:
-            return DOCUMENT_BLOCKS, int(share), int(share)
-        return max(int(DOCUMENT_BLOCKS * share), 5), 1, 1
+        return Series(one.cipher, tuple(transfers), tuple(longer), busy, watch.end())
 
     def _busy(self, before: Optional[Ticks], began: float) -> Optional[float]:
         after, elapsed = self.context.machine.ticks(), self.host.clock() - began
@@ -3402,7 +3663,543 @@ def link_mbit_s(route: Route) -> Optional[float]:
     return float(speed) or None
 
 
-TESTS: Tuple[Type[Test], ...] = (OpenvpnTest, SshTest)
+VPN_ALGORITHMS = (
+    'cbc(aes)', 'ctr(aes)', 'gcm(aes)', 'ecb(aes)', 'xts(aes)', 'chacha20', 'poly1305', 'rfc7539(chacha20,poly1305)', 'sha1', 'sha256', 'md5',
+    'hmac(sha1)', 'hmac(sha256)', 'hmac(md5)', 'authenc(hmac(sha1),cbc(aes))', 'authenc(hmac(sha256),cbc(aes))', 'rfc4106(gcm(aes))')
+
+
+class Providers(NamedTuple):
+    """Who can encrypt on a machine: the kernel's drivers, OpenSSL's version, engines and providers, whether OpenVPN's
+    build has DCO and its module is loaded, kernel modules by name."""
+
+    drivers: Tuple[Driver, ...]
+    openssl: Optional[str]
+    engines: Tuple[str, ...]
+    providers: Tuple[str, ...]
+    dco_build: bool
+    modules: Tuple[str, ...]
+
+
+def providers_of(machine: Machine) -> Providers:
+    """Ask the machine."""
+    host = machine.host
+    version = re.match(r'(OpenSSL|LibreSSL|wolfSSL) \S+', host.output('openssl', 'version'))
+    modern = bool(version and re.match(r'OpenSSL [3-9]', version.group()))
+    build = parse_openvpn_version(host.run('openvpn', '--version').out) if host.find('openvpn') else None
+    modules = re.findall(r'^(\w+) ', host.text('/proc/modules'), re.M) + re.findall(r'(\w+)\.ko$', host.output('kldstat'), re.M)
+    return Providers(tuple(machine.crypto_drivers()), version.group() if version else None,
+                     tuple(parse_engines(host.output('openssl', 'engine', '-t', '-c'))),
+                     tuple(parse_providers(host.output('openssl', 'list', '-providers'))) if modern else (),
+                     bool(build and build.dco), tuple(modules))
+
+
+AES_MODULES = {
+    'AES-NI': ('aesni_intel', 'it comes with the kernel (on OpenWrt with the x86/64 image)'),
+    'ARMv8 AES': ('aes_ce_blk', 'it comes with the kernel'),
+    'PadLock': ('padlock_aes', 'on OpenWrt it is in kmod-crypto-hw-padlock'),
+    'POWER': ('vmx_crypto', 'it comes with the kernel')}
+IDLE_ENGINES = {  # what a processor's label or a device tree gives away, and the engine that such a chip has
+    'MIPS 1004Kc': ('EIP93', 'crypto_hw_eip93', 'kmod-crypto-hw-eip93'),
+    'PPC e500v2': ('talitos', 'talitos', 'kmod-crypto-hw-talitos')}
+
+
+def crypto_advice(facts: Facts, have: Providers) -> List[str]:
+    """What to do about it, each with its reason; nothing where nothing is known to help."""
+    tips: List[str] = []
+    cbc = picked(have.drivers, 'cbc(aes)') or picked(have.drivers, 'ecb(aes)') or picked(have.drivers, 'aes')
+    bsd = bool(facts.os and re.match('FreeBSD|pfSense|OPNsense', facts.os))
+    if facts.aes in AES_MODULES and cbc and cbc.kind == 'generic':
+        module, where = ('aesni', 'kldload it, or choose it in the web interface') if bsd and facts.aes == 'AES-NI' else AES_MODULES[facts.aes]
+        tips.append('The processor has %s, but the kernel uses the generic driver %s: load `%s`; %s.' % (facts.aes, cbc.driver, module, where))
+    for driver in have.drivers:
+        best = picked(have.drivers, driver.name)
+        if driver.kind != 'engine' or driver.name not in VPN_ALGORITHMS or best == driver:
+            continue
+        if driver.selftest not in (None, 'passed'):
+            tips.append('The engine %s (%s) is loaded but its self-test is `%s`, so the kernel does not use it for %s.' % (
+                driver.unit, driver.driver, driver.selftest, driver.name))
+        elif best and best.kind != 'engine':
+            tips.append('The engine %s (%s, priority %d) is outranked by %s (%d) for %s: it stays idle; `run kernel` shows which is faster.' % (
+                driver.unit, driver.driver, driver.priority, best.driver, best.priority, driver.name))
+    units = {driver.unit for driver in have.drivers}
+    if facts.cpu == 'PPC e500v2' and have.drivers and 'SPE' not in units:
+        tips.append('This core has SPE, and the kernel does not use it: `aes_ppc_spe`, `sha1_ppc_spe` and `sha256_ppc_spe` are several times faster '
+                      'than the generic drivers (kernels that carry them in lib/crypto show none of it).')
+    if (facts.cpu or '').startswith('MIPS 1004K') and have.drivers and 'EIP93' not in units:
+        tips.append('An MT7621 has the crypto engine EIP93: kmod-crypto-hw-eip93 on OpenWrt; it pays for large packets only.')
+    if (facts.cpu or '').startswith('MIPS') and have.drivers and not any(driver.kind == 'engine' for driver in have.drivers) and 'EIP93' not in ' '.join(tips):
+        tips.append('MIPS cores have no AES instructions, and mainline Linux no faster AES for them; ChaCha20-Poly1305 (WireGuard) costs them less.')
+    if 'cryptodev' in have.modules and bsd and facts.aes == 'AES-NI':
+        tips.append('cryptodev is loaded: it makes AES-NI slower for OpenSSL, which needs no kernel for it. Unload it.')
+    if have.dco_build and not bsd and not {'ovpn', 'ovpn_dco_v2', 'ovpn_dco'} & set(have.modules):
+        tips.append('This OpenVPN could leave its data channel to the kernel (DCO), but neither `ovpn` (from Linux 6.16) nor `ovpn-dco-v2` is loaded.')
+    return list(dict.fromkeys(tips))
+
+
+class CryptoReport(Test):
+    """Which driver the kernel uses for each algorithm of a VPN, and what else there is. Nothing is timed."""
+
+    name = 'crypto'
+    title = 'crypto providers'
+
+    def ready(self) -> str:
+        """See Test."""
+        return 'the kernel\'s own list'
+
+    def measure(self) -> Iterator[Result]:
+        """A line per algorithm, and one for the user space."""
+        machine = self.context.machine
+        facts, have = machine.facts(), providers_of(machine)
+        tips = crypto_advice(facts, have)
+        for name in VPN_ALGORITHMS:
+            yield Result(self._values(name, have))
+        yield Result({'algorithm': 'user space', 'library': have.openssl, 'driver': None, 'method': 'openssl engine -t -c; openssl list -providers',
+                      'extra': {'engines': list(have.engines), 'providers': list(have.providers), 'dco_build': have.dco_build,
+                                'note': 'OpenVPN and ssh encrypt with this library and not with the kernel\'s drivers, unless an engine such as '
+                                        'devcrypto or afalg stands in between, or DCO does it', 'advice': tips}})
+
+    @staticmethod
+    def _values(name: str, have: Providers) -> Dict[str, Any]:
+        all_drivers = [driver for driver in have.drivers if driver.name == name]
+        best = picked(have.drivers, name)
+        values: Dict[str, Any] = {'algorithm': name, 'method': 'cat /proc/crypto', 'driver': best.driver if best else None, 'extra': {
+            'kind': best.kind if best else None, 'unit': best.unit if best else None, 'module': best.module if best else None,
+            'priority': best.priority if best else None,
+            'drivers': [{'driver': driver.driver, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority,
+                         'selftest': driver.selftest, 'internal': driver.internal} for driver in all_drivers]}}
+        if not best:
+            values.update(status='skipped', reason='not-loaded', detail=(
+                'no driver of it has passed its self-test' if any(not driver.internal for driver in all_drivers) else
+                'not in the kernel\'s list, which may only mean that nobody has used it yet'))
+        return values
+
+
+class Vector(NamedTuple):
+    """A known answer: key, initialization vector, associated data, plain text, result with its tag."""
+
+    key: bytes
+    iv: bytes
+    associated: bytes
+    plain: bytes
+    result: bytes
+
+
+def known_answer(key: str, iv: str, associated: str, plain_text: str, result: str) -> Vector:
+    """A Vector in hexadecimal."""
+    return Vector(*(bytes.fromhex(text) for text in (key, iv, associated, plain_text, result)))
+
+
+class KernelAlgorithm(NamedTuple):
+    """What to measure of the kernel: names for the line, the AF_ALG type, the kernel's name, bytes of the tag or digest,
+    generic drivers by their own names, a known answer."""
+
+    cipher: str
+    auth: Optional[str]
+    kind: str
+    name: str
+    tag: int
+    generic: Tuple[str, ...]
+    vector: Vector
+
+
+GCM_PLAIN = ('d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39')
+GCM_AAD = 'feedfacedeadbeeffeedfacedeadbeefabaddad2'
+F2_BLOCK = '6bc1bee22e409f96e93d7e117393172a'
+F2_KEYS = ('2b7e151628aed2a6abf7158809cf4f3c', '603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4')
+F5_COUNTER = 'f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff'
+
+
+def esp_vector(digest: str, tag: int, cbc: Vector) -> Vector:
+    """authenc() of a CBC vector: the standards have none, so the HMAC of RFC 2104 is put around it by Python. The key is
+    in the kernel's form (struct crypto_authenc_key_param: length, type, length of the cipher's key)."""
+    import hmac
+    import struct
+    secret, associated = bytes(range(32)), b'\0\0\x43\x21' + b'\0\0\0\1' + cbc.iv
+    key = struct.pack('=HH', 8, 1) + struct.pack('>I', len(cbc.key)) + secret + cbc.key
+    code = hmac.new(secret, associated + cbc.result, digest).digest()[:tag]
+    return Vector(key, cbc.iv, associated, cbc.plain, cbc.result + code)
+
+
+def kernel_algorithms() -> Tuple[KernelAlgorithm, ...]:
+    """The algorithms of IPsec and OpenVPN's DCO, and XTS for comparison with `cryptsetup benchmark`, with answers from
+    RFC 3602, NIST SP 800-38A, IEEE 1619, the GCM specification, draft-mcgrew-gcm-test, RFC 8439, RFC 2202 and RFC 4231."""
+    cbc128 = known_answer('06a9214036b8a15b512e03d534120006', '3dafba429d9eb430b422da802c9fac41', '', '53696e676c6520626c6f636b206d7367', 'e353779c1079aeb82708942dbe77181a')
+    cbc256 = known_answer(F2_KEYS[1], '000102030405060708090a0b0c0d0e0f', '', F2_BLOCK, 'f58c4c04d6e5f1ba779eabfb5f7bfbd6')
+    ctr128 = known_answer(F2_KEYS[0], F5_COUNTER, '', F2_BLOCK, '874d6191b620e3261bef6864990db6ce')
+    ctr256 = known_answer(F2_KEYS[1], F5_COUNTER, '', F2_BLOCK, '601ec313775789a5b7a7f504bbf3d228')
+    xts = known_answer('11' * 16 + '22' * 16, '33' * 5 + '00' * 11, '', '44' * 32, 'c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0')
+    gcm128 = known_answer('feffe9928665731c6d6a8f9467308308', 'cafebabefacedbaddecaf888', GCM_AAD, GCM_PLAIN,
+                   '42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091'
+                   '5bc94fbc3221a5db94fae95ae7121a47')
+    gcm256 = known_answer('feffe9928665731c6d6a8f9467308308' * 2, 'cafebabefacedbaddecaf888', GCM_AAD, GCM_PLAIN,
+                   '522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662'
+                   '76fc6ece0f4e1768cddf8853bb2d551b')
+    esp_gcm = known_answer('4c80cdefbb5d10da906ac73c3613a6342e443b68', '4956ed7e3b244cfe', '0000432187654321000000004956ed7e3b244cfe',
+                    '45000048699a000080114db7c0a80102c0a801010a9bf15638d3010000010000000000000'
+                    '45f736970045f756470037369700963796265726369747902646b0000210001010202' + '01',
+                    'fecf537e729d5b07dc30df528dd22b768d1b98736696a6fd348509fa13ceac34cfa2436f14a3f3cf65925bf1f4a13c5d15b21e1884f5ff6247aeabb786b93bce61bc17d768fd9732'
+                    '459018148f6cbe722fd04796562dfdb4')
+    chacha = known_answer(bytes(range(0x80, 0xa0)).hex(), '070000004041424344454647', '50515253c0c1c2c3c4c5c6c7',
+                   b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.".hex(),
+                   'd31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d63dbea45e8ca9671282fafb69da92728b1a71de0a9e060b2905d6a5b67ecd3b36'
+                   '92ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc3ff4def08e4b7a9de576d26586cec64b61161ae10b594f09e26a7e902ecbd0600691')
+    jefe, wanted = b'Jefe'.hex(), b'what do ya want for nothing?'.hex()
+    cbc, ctr, gcm = 'cbc(aes-generic)', 'ctr(aes-generic)', 'gcm_base(ctr(aes-generic),ghash-generic)'
+    authenc = 'authenc(hmac(%s-generic),cbc(aes-generic))'
+    return (
+        KernelAlgorithm('aes-128-cbc', None, 'skcipher', 'cbc(aes)', 0, (cbc,), cbc128),
+        KernelAlgorithm('aes-256-cbc', None, 'skcipher', 'cbc(aes)', 0, (cbc,), cbc256),
+        KernelAlgorithm('aes-128-ctr', None, 'skcipher', 'ctr(aes)', 0, (ctr,), ctr128),
+        KernelAlgorithm('aes-256-ctr', None, 'skcipher', 'ctr(aes)', 0, (ctr,), ctr256),
+        KernelAlgorithm('aes-128-xts', None, 'skcipher', 'xts(aes)', 0, ('xts(ecb(aes-generic))',), xts),
+        KernelAlgorithm('aes-128-gcm', None, 'aead', 'gcm(aes)', 16, (gcm,), gcm128),
+        KernelAlgorithm('aes-256-gcm', None, 'aead', 'gcm(aes)', 16, (gcm,), gcm256),
+        KernelAlgorithm('aes-128-gcm', None, 'aead', 'rfc4106(gcm(aes))', 16, ('rfc4106(%s)' % gcm,), esp_gcm),
+        KernelAlgorithm('chacha20-poly1305', None, 'aead', 'rfc7539(chacha20,poly1305)', 16, ('rfc7539(chacha20-generic,poly1305-generic)',), chacha),
+        KernelAlgorithm('none', 'SHA1', 'hash', 'hmac(sha1)', 20, ('hmac(sha1-generic)',), known_answer(jefe, '', '', wanted, 'effcdf6ae5eb2fa2d27416d5f184df9c259a7c79')),
+        KernelAlgorithm('none', 'SHA256', 'hash', 'hmac(sha256)', 32, ('hmac(sha256-generic)',), known_answer(
+            jefe, '', '', wanted, '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843')),
+        KernelAlgorithm('aes-128-cbc', 'SHA1', 'aead', 'authenc(hmac(sha1),cbc(aes))', 12, (authenc % 'sha1',), esp_vector('sha1', 12, cbc128)),
+        KernelAlgorithm('aes-256-cbc', 'SHA256', 'aead', 'authenc(hmac(sha256),cbc(aes))', 16, (authenc % 'sha256',), esp_vector('sha256', 16, cbc256)))
+
+
+class KernelRun:
+    """One driver with its key and buffers, ready to be timed at any size."""
+
+    def __init__(self, host: Host, algorithm: KernelAlgorithm, driver: str) -> None:
+        self.algorithm, self.vector = algorithm, algorithm.vector
+        self.driver = host.kernel_cipher(algorithm.kind, driver, algorithm.vector.key, algorithm.tag)
+        self.clock = host.clock
+
+    def answer(self, data: bytes, encrypt: bool = True) -> bytes:
+        """What the driver makes of `data` (behind the vector's associated data). Raises OSError."""
+        one, associated = self.algorithm, self.vector.associated
+        if one.kind == 'hash':
+            out = bytearray(one.tag)
+            self.driver.digest(data, out)
+            return bytes(out)
+        out = bytearray(len(associated) + len(data) + (one.tag if encrypt else -one.tag))
+        self.driver.cipher(associated + data, out, encrypt, self.vector.iv, len(associated))
+        return bytes(out[len(associated):])
+
+    def check(self) -> None:
+        """The known answer, and that what was encrypted decrypts to what it was. Raises Unmeasurable: a driver that
+        computes wrongly has no speed."""
+        try:
+            wrong = self.answer(self.vector.plain) != self.vector.result
+            if not wrong and self.algorithm.kind != 'hash':
+                data = bytes(range(256)) * 8
+                wrong = self.answer(self.answer(data), encrypt=False) != data or self.answer(self.vector.result, encrypt=False) != self.vector.plain
+        except OSError as error:
+            raise Unmeasurable('tool-failed', 'the kernel refused a request: %s' % plain(error.strerror or str(error))) from error
+        if wrong:
+            raise Unmeasurable('wrong-result', 'this driver computes wrongly: its answer differs from the standard\'s. Do not use it')
+
+    def seconds(self, size: int, requests: int, encrypt: bool) -> float:
+        """The time of so many requests of one size. Raises OSError."""
+        one, associated, iv = self.algorithm, self.vector.associated, self.vector.iv
+        data = bytes(size)
+        if one.kind == 'hash':
+            out, digest = bytearray(one.tag), self.driver.digest
+            began = self.clock()
+            for _ in range(requests):
+                digest(data, out)
+            return self.clock() - began
+        if not encrypt and one.tag:
+            data = self.answer(data)
+        data = associated + data
+        out, cipher, before = bytearray(len(data) + (one.tag if encrypt else -one.tag)), self.driver.cipher, len(associated)
+        began = self.clock()
+        for _ in range(requests):
+            cipher(data, out, encrypt, iv, before)
+        return self.clock() - began
+
+
+KERNEL_SIZES = (16, 1424, 16384, 65536)  # bytes; 1424 is the whole number of blocks next to 1420
+KERNEL_SLICE = 0.1  # seconds of one size in one direction
+KERNEL_ROUNDS, KERNEL_QUICK_ROUNDS = 5, 2
+
+
+class KernelTest(Test):
+    """The kernel's own crypto, which IPsec and DCO use: each driver by its own name, side by side."""
+
+    name = 'kernel'
+    title = 'the kernel\'s crypto (AF_ALG)'
+    MODULES = {'skcipher': 'algif_skcipher', 'aead': 'algif_aead', 'hash': 'algif_hash'}
+
+    def by_default(self) -> bool:
+        """See Test. It is about IPsec."""
+        return False
+
+    def ready(self) -> str:
+        """See Test."""
+        if not isinstance(self.host, LocalHost):
+            self.host.kernel_cipher('', '', b'', 0)
+        if not self._has('af_alg') and 'af_alg' not in self.context.options.load:
+            raise Unmeasurable('kernel-api-missing', 'the kernel\'s crypto is not open to programs: `af_alg` and algif_skcipher, algif_aead, algif_hash are not '
+                               'loaded%s. routerbench loads a module only if `--load af_alg,algif_skcipher,algif_aead,algif_hash` says so' % (
+                                   ' (%s)' % install_hint(self.host, 'af_alg') if self.host.find('opkg') or self.host.find('apk') else ''), 'skipped')
+        return 'Linux %s' % self.context.machine.kernel
+
+    def _has(self, module: str) -> bool:
+        """Whether a module is loaded or part of the kernel: asking for what is not would make the kernel load it."""
+        if not hasattr(self, 'modules'):
+            builtin = self.host.text('/lib/modules/%s/modules.builtin' % self.context.machine.kernel)
+            loaded = re.findall(r'^(\w+) ', self.host.text('/proc/modules'), re.M)
+            self.modules = set(loaded) | {name.replace('-', '_') for name in re.findall(r'([^/\n]+)\.ko', builtin)}
+        return module in self.modules or module in self.context.options.load
+
+    def measure(self) -> Iterator[Result]:
+        """See Test."""
+        self._load()
+        self.context.listener.note('The kernel\'s crypto, by ' + self.ready())
+        idle = wait_idle(self.context.machine, self.context.options.wait, self.context.listener)
+        ciphers = self.context.options.ciphers
+        wanted = [one for one in kernel_algorithms() if (one.cipher in ciphers if ciphers else one.name != 'xts(aes)')]
+        rounds = KERNEL_QUICK_ROUNDS if self.context.options.quick else KERNEL_ROUNDS
+        self.context.listener.note('%d algorithms, about %s for each driver' % (len(wanted), spoken(rounds * 2 * len(KERNEL_SIZES) * KERNEL_SLICE)))
+        for one in wanted:
+            yield from self._side_by_side(one, rounds, idle)
+
+    def _load(self) -> None:
+        """The modules that --load names, and no others."""
+        for module in self.context.options.load:
+            ran = self.host.run('modprobe', module)
+            if ran.status:
+                raise Unmeasurable('not-loaded', 'the module %s could not be loaded: %s' % (module, telling_line(ran.out + ran.err)), 'failed')
+
+    def drivers(self, one: KernelAlgorithm) -> List[Driver]:
+        """Those that the kernel lists, and the generic one where all that it is made of is there."""
+        listed = self._listed(one)
+        if not listed and all(self._has(part) for part in self._parts(one.name)):
+            try:  # a combination is made when it is first asked for, of the best that there is
+                self.host.kernel_cipher(one.kind, one.name, one.vector.key, one.tag).close()
+            except Unmeasurable:
+                return []
+            listed = self._listed(one)
+        names = [driver.driver for driver in listed]
+        for name in one.generic:
+            if name not in names and all(self._has(part) for part in self._parts(name)):
+                listed.append(Driver(one.name, name, None, 0, None, False, *driver_kind(name, '')))
+        return listed
+
+    def _listed(self, one: KernelAlgorithm) -> List[Driver]:
+        """Those that the kernel lists now, the one that it picks first."""
+        found = [driver for driver in self.context.machine.crypto_drivers() if driver.name == one.name and usable(driver)]
+        return sorted(found, key=lambda driver: -driver.priority)
+
+    @staticmethod
+    def _parts(name: str) -> List[str]:
+        """The modules behind a name like `cbc(aes-generic)`."""
+        modules = {'gcm_base': 'gcm', 'rfc4106': 'gcm', 'rfc7539': 'chacha20poly1305', 'aes': 'aes_generic', 'chacha20': 'chacha_generic', 'poly1305': 'poly1305_generic',
+                   'sha1': 'sha1_generic', 'sha256': 'sha256_generic', 'ghash': 'ghash_generic'}
+        words = [word.replace('-', '_') for word in re.split(r'[(),]+', name) if word]
+        return [modules.get(word, modules.get(word.replace('_generic', ''), word)) for word in words]
+
+    def _side_by_side(self, one: KernelAlgorithm, rounds: int, idle: bool) -> Iterator[Result]:
+        """All drivers of an algorithm, in turn in each round, so that a disturbance strikes all."""
+        if not self._has(self.MODULES[one.kind]):
+            yield self._none(one, None, Unmeasurable('kernel-api-missing', 'the module %s is not loaded; --load %s would load it' % (
+                self.MODULES[one.kind], self.MODULES[one.kind]), 'skipped'))
+            return
+        drivers = self.drivers(one)
+        if not drivers:
+            yield self._none(one, None, Unmeasurable('not-loaded', 'the kernel lists no driver of %s, and not all that a generic one is made of is loaded (%s): '
+                             '--load names modules' % (one.name, ', '.join(self._parts(one.generic[0]))), 'skipped'))
+        runs: List[Tuple[Driver, KernelRun]] = []
+        try:
+            for driver in drivers:
+                try:
+                    run = KernelRun(self.host, one, driver.driver)
+                    runs.append((driver, run))
+                    run.check()
+                except Unmeasurable as error:
+                    runs = [(known_driver, run) for known_driver, run in runs if known_driver != driver]
+                    yield self._none(one, driver, error)
+            yield from self._timed(one, runs, rounds, idle)
+        finally:
+            for _, run in runs:
+                run.driver.close()
+
+    def _timed(self, one: KernelAlgorithm, runs: Sequence[Tuple[Driver, KernelRun]], rounds: int, idle: bool) -> Iterator[Result]:
+        watch = Watch(self.context.machine)
+        seen: Dict[str, Dict[Tuple[int, bool], List[float]]] = {driver.driver: {} for driver, _ in runs}
+        for number in range(rounds):
+            for driver, run in runs:
+                self.context.listener.progress('%s by %s' % (one.name, driver.driver), (rounds - number) * len(runs) * 2 * len(KERNEL_SIZES) * KERNEL_SLICE)
+                for size in KERNEL_SIZES:
+                    for encrypt in (True, False) if one.kind != 'hash' else (True,):
+                        seen[driver.driver].setdefault((size, encrypt), []).append(self._request(run, size, encrypt))
+                watch.sample()
+        watched = watch.end()
+        listed = {driver.driver: driver for driver in self.context.machine.crypto_drivers()}
+        results = {driver.driver: self._figures(seen[driver.driver]) for driver, _ in runs}
+        for driver, _ in runs:
+            now = listed.get(driver.driver, driver)
+            yield Result(self._values(one, now, seen[driver.driver], results, watched, idle, [listed.get(other.driver, other) for other, _ in runs]))
+
+    def _request(self, run: KernelRun, size: int, encrypt: bool) -> float:
+        """Seconds of one request, from as many as fit into a slice."""
+        self.host.sleep(0)  # where a signal is noticed
+        once = max(run.seconds(size, 1, encrypt), 1e-7)
+        requests = max(int(KERNEL_SLICE / once), 1)
+        return run.seconds(size, requests, encrypt) / requests
+
+    @staticmethod
+    def _figures(seen: Dict[Tuple[int, bool], List[float]]) -> Tuple[float, float]:
+        """Seconds per request and per byte, both directions together."""
+        sizes = sorted({size for size, _ in seen})
+        means = [median([median(times) for (one, _), times in seen.items() if one == size]) for size in sizes]
+        call, byte = least_squares([(1.0, float(size)) for size in sizes], means) or (0.0, 0.0)
+        return max(call, 0.0), byte
+
+    def _names(self, one: KernelAlgorithm, driver: Optional[Driver]) -> Dict[str, Any]:
+        column = one.auth if one.kind == 'hash' else table_column(one.cipher)
+        return {'algorithm': column, 'cipher': one.cipher, 'auth': one.auth, 'driver': driver.driver if driver else None,
+                'tool': 'Linux ' + self.context.machine.kernel, 'method': 'AF_ALG %s %s' % (one.kind, driver.driver if driver else one.name)}
+
+    def _none(self, one: KernelAlgorithm, driver: Optional[Driver], error: Unmeasurable) -> Result:
+        return Result({**self._names(one, driver), 'status': error.status, 'reason': error.reason, 'detail': error.detail, 'extra': {'name': one.name}},
+                      asked=error.status == 'failed')
+
+    def _values(self, one: KernelAlgorithm, driver: Driver, seen: Dict[Tuple[int, bool], List[float]], results: Dict[str, Tuple[float, float]],
+                watched: Watched, idle: bool, others: Sequence[Driver]) -> Dict[str, Any]:
+        largest = max(KERNEL_SIZES)
+        ways = [encrypt for size, encrypt in seen if size == largest]
+        runs = [sum(times) for times in zip(*(seen[largest, way] for way in ways))]
+        mbit, seconds = len(ways) * largest * 8 / 1e6, median(runs)
+        call, byte = results[driver.driver]
+
+        def rate(size: int, ways: Sequence[bool]) -> float:
+            return 8 * size * len(ways) / 1e6 / sum(median(seen[size, way]) for way in ways)
+        warnings = {'estimated': self.context.options.quick, 'unstable': relative_spread(runs) > UNSTABLE_SPREAD, 'not-idle': not idle,
+                    'disturbed': watched.others is not None and watched.others > IDLE_SHARE}
+        extra: Dict[str, Any] = {
+            'name': one.name, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority or None,
+            'in_use': picked(self.context.machine.crypto_drivers(), one.name) == driver, 'request_bytes': largest,
+            'encrypt_mbit_s': rounded(rate(largest, [True])), 'decrypt_mbit_s': rounded(rate(largest, [False])) if False in ways else None,
+            **{'mbit_s_%d' % size: rounded(rate(size, ways)) for size in KERNEL_SIZES[:-1]},
+            'per_request_us': rounded(1e6 * call), 'per_byte_ns': rounded(1e9 * byte, 4), 'net_mbit_s': rounded(8e-6 / byte) if byte > 0 else None,
+            'net_mbit_s_1424': rounded(self._net_rate(seen, ways)), 'faster_from': self._faster_from(driver, results, others),
+            **watched_extra(watched), 'governor': self.context.machine.governor()}
+        return {**self._names(one, driver), 'seconds': seconds, 'mbit': mbit, 'mbit_s': mbit / seconds, 'runs': runs, 'spread': relative_spread(runs),
+                'warnings': [code for code, is_so in warnings.items() if is_so], 'extra': extra}
+
+    @staticmethod
+    def _net_rate(seen: Dict[Tuple[int, bool], List[float]], ways: Sequence[bool]) -> Optional[float]:
+        """Mbit/s of the bytes by which a packet is longer than the smallest request."""
+        small, packet = KERNEL_SIZES[:2]
+        grown = sum(median(seen[packet, way]) - median(seen[small, way]) for way in ways)
+        return 8 * (packet - small) * len(ways) / 1e6 / grown if grown > 0 else None
+
+    @staticmethod
+    def _faster_from(driver: Driver, results: Dict[str, Tuple[float, float]], others: Sequence[Driver]) -> Optional[int]:
+        """Bytes of a request from which an engine beats the generic driver; 0 if always, None if never or not known."""
+        generic = [results[other.driver] for other in others if other.kind == 'generic' and other.driver in results]
+        call, byte = results[driver.driver]
+        if driver.kind in (None, 'generic') or not generic or byte >= generic[0][1]:
+            return None
+        return max(int((call - generic[0][0]) / (generic[0][1] - byte)) + 1, 0) if call > generic[0][0] else 0
+
+
+OPENSSL_SIZES = (16, 1424, 16384)
+OPENSSL_RUNS = 3
+
+
+class OpensslTest(Test):
+    """`openssl speed`, whose tables people know: what the library can do without a VPN around it."""
+
+    name = 'openssl'
+    title = 'the OpenSSL library (openssl speed)'
+    NAMES = ('aes-128-cbc', 'aes-256-cbc', 'aes-128-ctr', 'aes-256-ctr', 'aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305', 'sha1', 'sha256')
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.options = context.options
+        self.version: Optional[str] = None
+        self.sized = True  # whether this build takes -bytes and -seconds, which came with OpenSSL 1.1.1
+
+    def by_default(self) -> bool:
+        """See Test. No VPN gets as much as the library alone."""
+        return False
+
+    def ready(self) -> str:
+        """See Test."""
+        if not self.host.find('openssl'):
+            raise Unmeasurable('tool-missing', 'the openssl command is not there: %s' % install_hint(self.host, 'openssl'), 'skipped')
+        found = re.match(r'\w*SSL \S+', self.host.output('openssl', 'version'))
+        if not found:
+            raise Unmeasurable('tool-broken', 'openssl is there but does not tell its version: reinstall it, %s' % install_hint(self.host, 'openssl'))
+        self.version = plain(found.group(), 40)
+        return self.version
+
+    def command(self, name: str, size: int, seconds: int) -> Tuple[str, ...]:
+        """The command line for one size, or for the build's own sizes where it takes no other."""
+        engine = ('-engine', self.options.engine) if self.options.engine else ()
+        sized = ('-seconds', str(seconds), '-bytes', str(size)) if self.sized else ()
+        return ('openssl', 'speed', '-elapsed', '-mr', *sized, *engine, '-evp', name)
+
+    def measure(self) -> Iterator[Result]:
+        """See Test."""
+        self.context.listener.note(self.ready())
+        self.sized = self.host.run(*self.command('aes-128-cbc', 16, 1), limit=30.0).status == 0
+        idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
+        names = [name for name in self.options.ciphers if name != 'none'] or self.NAMES
+        each = (OPENSSL_RUNS + len(OPENSSL_SIZES) - 1 if not self.options.quick else len(OPENSSL_SIZES)) if self.sized else 18
+        self.context.listener.note('%d measurements, about %s' % (len(names), spoken(each * len(names))))
+        for i, name in enumerate(names):
+            try:
+                yield Result(self._values(name, idle, (len(names) - i) * each))
+            except Unmeasurable as error:
+                yield Result({**self._names(name), 'status': error.status, 'reason': error.reason, 'detail': error.detail, 'extra': {}},
+                             asked=bool(self.options.ciphers))
+
+    def _names(self, name: str) -> Dict[str, Any]:
+        digest = name.startswith(('sha', 'md5'))
+        return {'algorithm': name.upper() if digest else table_column(name), 'cipher': 'none' if digest else name, 'auth': name.upper() if digest else None,
+                'tool': self.version, 'library': self.version, 'driver': self.options.engine, 'method': ' '.join(self.command(name, max(OPENSSL_SIZES), 1))}
+
+    def _speed(self, name: str, size: int, left: float) -> Dict[int, Tuple[int, float]]:
+        """One run. Raises Unmeasurable."""
+        self.context.listener.progress(name, left)
+        ran = self.host.run(*self.command(name, size, 1), limit=self.options.limit or 120.0,
+                            tick=lambda elapsed: self.context.listener.progress(name, max(left - elapsed, 0.0)))
+        said = ran.out + ran.err
+        if ran.timed_out:
+            raise Unmeasurable('timeout', 'openssl did not end within %.0f s and was stopped; --limit gives it more time' % (self.options.limit or 120.0))
+        if ran.status > 128:
+            raise Unmeasurable('killed', 'openssl was ended by signal %d; if that was for want of memory, the end of `dmesg` says so' % (ran.status - 128))
+        if re.search(r'unknown (?:cipher|digest|option)|unsupported|is an? unknown', said) and not parse_speed(said):
+            raise Unmeasurable('cipher-unsupported', '%s does not have %s' % (self.version, name), 'skipped')
+        if self.options.engine and re.search(r"invalid engine|can't use that engine|engine.*not", said):
+            raise Unmeasurable('engine-unavailable', 'no crypto engine %s: %s' % (self.options.engine, telling_line(said)), 'skipped')
+        if ran.status or not parse_speed(said):
+            raise Unmeasurable('tool-failed', 'openssl ended with status %d: %s' % (ran.status, telling_line(without_paths(said))))
+        return parse_speed(said)
+
+    def _values(self, name: str, idle: bool, left: float) -> Dict[str, Any]:
+        watch = Watch(self.context.machine)
+        sizes = OPENSSL_SIZES if self.sized else (0,)
+        runs = OPENSSL_RUNS if self.sized and not self.options.quick else 1
+        seen = [self._speed(name, size, left) for size in sizes for _ in range(runs if size == sizes[-1] else 1)]
+        watch.sample()
+        watched = watch.end()
+        largest = max(size for speeds in seen for size in speeds)
+        rates = [count * largest * 8 / 1e6 / seconds for speeds in seen for size, (count, seconds) in speeds.items() if size == largest]
+        mbit = seen[-1][largest][0] * largest * 8 / 1e6
+        took = [mbit / rate for rate in rates]
+        by_size = {size: seconds / count for speeds in seen for size, (count, seconds) in speeds.items() if count}
+        fitted = least_squares([(1.0, float(size)) for size in by_size], list(by_size.values())) if len(by_size) > 1 else None
+        warnings = {'estimated': self.options.quick, 'single-run': len(took) == 1, 'unstable': relative_spread(took) > UNSTABLE_SPREAD, 'not-idle': not idle}
+        return {**self._names(name), 'seconds': median(took), 'mbit': mbit, 'mbit_s': mbit / median(took), 'runs': took, 'spread': relative_spread(took),
+                'warnings': [code for code, is_so in warnings.items() if is_so],
+                'extra': {'block_bytes': largest, **{'mbit_s_%d' % size: rounded(8e-6 * size / seconds) for size, seconds in sorted(by_size.items()) if size != largest},
+                          'per_call_us': rounded(1e6 * max(fitted[0], 0.0), 4) if fitted else None, 'per_byte_ns': rounded(1e9 * fitted[1], 4) if fitted else None,
+                          'clock_mhz': watched_extra(watched)['clock_mhz'], 'temperature_c': watched_extra(watched)['temperature_c'],
+                          'governor': self.context.machine.governor()}}
+
+
+TESTS: Tuple[Type[Test], ...] = (OpenvpnTest, SshTest, KernelTest, OpensslTest)
 
 
 # --- session ------------------------------------------------------------------------------------
@@ -3421,14 +4218,18 @@ class Session:
         """Run the tests of these names, or without any what is usual here; the exit status."""
         tests = [kind(self.context) for kind in TESTS if not names or kind.name in names]
         for test in tests if names else [test for test in tests if test.by_default()]:
-            try:
-                for result in test.measure():
-                    self.unmet |= result.asked and result.values.get('status', 'ok') != 'ok'
-                    self._add(test, result.values)
-            except Unmeasurable as error:
-                self.unmet = True
-                self._add(test, {'status': error.status, 'reason': error.reason, 'detail': error.detail})
+            self.measure(test, bool(names))
         return exit_status(self.lines, self.unmet)
+
+    def measure(self, test: Test, asked: bool) -> None:
+        """Run one test."""
+        try:
+            for result in test.measure():
+                self.unmet |= result.asked and result.values.get('status', 'ok') != 'ok'
+                self._add(test, result.values)
+        except Unmeasurable as error:
+            self.unmet |= asked
+            self._add(test, {'status': error.status, 'reason': error.reason, 'detail': error.detail})
 
     def _add(self, test: Test, values: Dict[str, Any]) -> None:
         """Make the line and hand it on. Rounding is for the eye: the result was computed before it."""
@@ -3515,7 +4316,7 @@ def machine_title(facts: Facts) -> str:
 
 def line_title(line: Line) -> str:
     """`AES-256-CBC + SHA1`."""
-    cipher = (line.cipher or line.test).upper()
+    cipher = (line.cipher or line.test).partition('@')[0].upper()
     return '%s + %s' % (cipher, line.auth) if line.auth else cipher
 
 
@@ -3523,12 +4324,15 @@ def summary(facts: Facts, lines: Sequence[Line]) -> str:
     """What a person wants to know after a run."""
     good = [line for line in lines if line.status == 'ok']
     parts = [machine_title(facts)]
-    crypto, transfers = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh'))
+    crypto, transfers, kernel, library = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh', 'kernel', 'openssl'))
     parts += [result_table(crypto), advice(crypto)] if crypto else []
     parts += [transfer_table(transfers), table_row(transfers)] if transfers else []
+    parts += [driver_table(kernel), ipsec_ceiling(kernel)] if kernel else []
+    parts += [library_table(library)] if library else []
     for line in lines:
         if line.status != 'ok':
-            parts.append('%s %s: %s' % (line_title(line), line.status, line.detail))
+            title = plain_title(line) if line.test in ('kernel', 'openssl') else line_title(line)
+            parts.append('%s %s: %s' % (title or line.test, line.status, line.detail))
     codes = list(dict.fromkeys(code for line in good for code in line.warnings))
     if codes:
         parts.append('\n'.join(['Take with care:'] + ['  %s: %s' % (code, WARNINGS[code]) for code in codes]))
@@ -3547,6 +4351,25 @@ def result_table(good: Sequence[Line]) -> str:
     return '\n'.join('  ' + row for row in columns(rows))
 
 
+def crypto_text(lines: Sequence[Line]) -> str:
+    """`crypto` for a person: who does what, and what to do about it."""
+    rows = [['algorithm', 'driver in use', 'kind', 'priority', 'others']]
+    for line in lines:
+        if 'drivers' not in line.extra:
+            continue
+        others = [one['driver'] for one in line.extra['drivers'] if not one['internal'] and one['driver'] != line.driver]
+        kind = ' '.join(filter(None, (line.extra['kind'], '(%s)' % line.extra['unit'] if line.extra['unit'] else '')))
+        rows.append([line.algorithm or '', line.driver or 'not loaded', kind or '-', str(line.extra['priority'] or '-'), ', '.join(others) or '-'])
+    parts = ['\n'.join('  ' + row for row in columns(rows))]
+    for line in lines:
+        if 'note' in line.extra:
+            engines = ', '.join(line.extra['engines']) or 'none'
+            parts.append('In user space: %s; engines: %s%s.\n%s.' % (line.library or 'no openssl command', engines, '; providers: ' + ', '.join(
+                line.extra['providers']) if line.extra['providers'] else '', line.extra['note']))
+            parts += ['\n'.join(['Advice:'] + ['  - ' + text for text in line.extra['advice']])] if line.extra['advice'] else []
+    return '\n\n'.join(parts)
+
+
 def transfer_table(good: Sequence[Line]) -> str:
     """The transfers side by side."""
     rows: List[List[str]] = [['dd over ssh', 'Mbit/s', 'seconds', 'longer run', 'router busy', 'limited by', 'runs', 'spread']]
@@ -3555,6 +4378,42 @@ def transfer_table(good: Sequence[Line]) -> str:
         busy = '-' if extra['router_cpu'] is None else '%.0f %%' % (100 * extra['router_cpu'])
         rows.append([line_title(line), figure(line.mbit_s), '%.2f' % (line.seconds or 0), figure(extra['mbit_s_long']), busy,
                      extra['limit'] or '-', str(len(line.runs)), '%.1f %%' % (100 * (line.spread or 0))])
+    return '\n'.join('  ' + row for row in columns(rows))
+
+
+def driver_table(good: Sequence[Line]) -> str:
+    """The kernel's drivers side by side."""
+    rows = [['kernel, Mbit/s', 'driver', 'kind', '64 KiB', '16 KiB', '1424 bytes', '16 bytes', 'without requests', 'us/request', 'better from']]
+    for line in good:
+        extra = line.extra
+        better = '-' if extra['faster_from'] is None else '%d bytes' % extra['faster_from'] if extra['faster_from'] else 'always'
+        rows.append([plain_title(line), (line.driver or '-') + (' *' if extra['in_use'] else ''), extra['unit'] or extra['kind'] or '-', figure(line.mbit_s),
+                     figure(extra['mbit_s_16384']), figure(extra['mbit_s_1424']), figure(extra['mbit_s_16']), figure(extra['net_mbit_s']),
+                     figure(extra['per_request_us']), better])
+    return '\n'.join('  ' + row for row in columns(rows)) + '\n  * in use'
+
+
+def plain_title(line: Line) -> str:
+    """`AES-128-CBC + SHA1`, `SHA1`, `AES-128-GCM (ESP)`."""
+    esp = ' (ESP)' if line.extra.get('name', '').startswith('rfc4106') else ''
+    return line.auth or '' if line.cipher == 'none' else line_title(line) + esp
+
+
+def ipsec_ceiling(good: Sequence[Line]) -> str:
+    """What an ESP tunnel can reach at the most, by the drivers that the kernel picks."""
+    rates = [(plain_title(line), line.extra['net_mbit_s_1424'] or line.extra['net_mbit_s']) for line in good
+             if line.extra['in_use'] and (line.extra['name'].startswith(('authenc', 'rfc4106')))]
+    lines = ['  %s: about %s Mbit/s' % (title, figure(rate)) for title, rate in rates if rate]
+    return '\n'.join(['IPsec on this machine tops out, on one core and before the way of the packets costs its part, at:'] + lines) if lines else ''
+
+
+def library_table(good: Sequence[Line]) -> str:
+    """What the library can do."""
+    rows = [['openssl speed, Mbit/s', '16 KiB', '1424 bytes', '16 bytes', 'runs', 'spread']]
+    for line in good:
+        extra = line.extra
+        rows.append([plain_title(line), figure(line.mbit_s), figure(extra.get('mbit_s_1424')), figure(extra.get('mbit_s_16')), str(len(line.runs)),
+                     '%.1f %%' % (100 * (line.spread or 0))])
     return '\n'.join('  ' + row for row in columns(rows))
 
 
@@ -3577,9 +4436,9 @@ def table_row(good: Sequence[Line]) -> str:
     if any('loopback' in line.warnings for line in good) or not any(line.algorithm in ('AES128', 'AES256') for line in good):
         return ''
     text = ['The row for the table of OpenWrt\'s IPsec page:', ROW_HEAD, ' | '.join(row_cells(good)) + ' |']
-    others = sorted({line.cipher or '' for line in good if 'substituted-cipher' in line.warnings})
+    others = sorted({line.cipher or '' for line in good if line.algorithm in ('AES128', 'AES256') and not (line.cipher or '').endswith('-cbc')})
     if others:
-        text.append('Say beside it that it is %s: the rows there are CBC, which this server has not.' % ' and '.join(others))
+        text.append('Say beside it that it is %s: the rows there are CBC.' % ' and '.join(others))
     against = [code for code in NOT_FOR_A_ROW if any(code in line.warnings for line in good)]
     if against:
         text.append('Not fit for the table as it is: %s.' % ', '.join(against))
@@ -3659,7 +4518,7 @@ warnings. Everything for people goes to stderr.
 def words_list(text: str) -> Tuple[str, ...]:
     """`a,b c` as ('a', 'b', 'c'). ValueError for what cannot name a cipher, a digest or an engine."""
     words = tuple(word for word in re.split(r'[,\s]+', text) if word)
-    if not words or not all(re.match(r'[A-Za-z0-9][A-Za-z0-9_.-]*$', word) for word in words):
+    if not words or not all(re.match(r'[A-Za-z0-9][A-Za-z0-9_.-]*\Z', word) for word in words):
         raise ValueError('names separated by commas are wanted, not `%s`' % plain(text, 40))
     return words
 
@@ -3698,10 +4557,10 @@ def some_time(text: str) -> float:
     return seconds
 
 
-def destination(text: str) -> Destination:
+def ssh_destination(text: str) -> Destination:
     """`root@192.168.1.1` or `ssh://root@router:2222`, as ssh takes them; nothing that ssh could take for an
     option or a shell for a command."""
-    match = re.match(r'(ssh://)?((?:[\w.+-]+@)?(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+|(?!ssh:)[0-9A-Fa-f:.%]+))(?::(\d{1,5}))?/?$', text, re.ASCII)
+    match = re.match(r'(ssh://)?((?:[\w.+-]+@)?(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+|(?!ssh:)[0-9A-Fa-f:.%]+))(?::(\d{1,5}))?/?\Z', text, re.ASCII)
     if not match or match.group(2).startswith('-') or '@-' in text or (match.group(3) and not match.group(1)):
         raise ValueError('a machine is wanted as ssh names it, root@192.168.1.1 or ssh://root@router:2222, not `%s`' % plain(text, 60))
     return Destination(match.group(2).replace('[', '').replace(']', ''), int(match.group(3)) if match.group(3) else None)
@@ -3727,7 +4586,7 @@ def test_name(text: str) -> str:
 def whole(lowest: int, highest: int) -> Callable[[str], int]:
     """A reader for whole numbers within bounds."""
     def number(text: str) -> int:
-        if not re.match(r'\d{1,9}$', text) or not lowest <= int(text) <= highest:
+        if not re.match(r'\d{1,9}\Z', text) or not lowest <= int(text) <= highest:
             raise ValueError('a whole number from %d to %d is wanted, not `%s`' % (lowest, highest, plain(text, 40)))
         return int(text)
     return number
@@ -3735,7 +4594,7 @@ def whole(lowest: int, highest: int) -> Callable[[str], int]:
 
 def clock_mhz(text: str) -> float:
     """MHz of a processor."""
-    if not re.match(r'\d{1,5}(\.\d+)?$', text) or not float(text):
+    if not re.match(r'\d{1,5}(\.\d+)?\Z', text) or not float(text):
         raise ValueError('a clock in MHz is wanted, as in 680, not `%s`' % plain(text, 40))
     return float(text)
 
@@ -3764,14 +4623,16 @@ def make_parser() -> Any:
     common.add_argument('--device', metavar='NAME', help='the device\'s name, where it cannot be found out')
     common.add_argument('--cpu', metavar='NAME', help='the processor\'s short name, likewise')
     common.add_argument('--mhz', metavar='MHZ', type=reader(clock_mhz), help='its nominal clock, likewise')
-    common.add_argument('--on', metavar='USER@HOST', type=reader(destination), action='append', default=[],
+    common.add_argument('--on', metavar='USER@HOST', type=reader(ssh_destination), action='append', default=[],
                         help='measure on a router that is reached by ssh and needs no Python; may be given several times')
-    common.add_argument('--peer', metavar='USER@HOST', type=reader(destination), help='`run ssh` on the router itself: the fast machine to send to')
+    common.add_argument('--peer', metavar='USER@HOST', type=reader(ssh_destination), help='`run ssh` on the router itself: the fast machine to send to')
     common.add_argument('--ssh', metavar='COMMAND', type=reader(ssh_words), default=(), help='the ssh client and its options, as in "ssh -i KEY"')
     common.add_argument('--legacy-ssh', dest='legacy', action='store_true', help='allow the weak host key, key exchange or cipher that an old router needs')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND')
     _add_run(commands.add_parser('run', parents=[common], epilog=RUN_EPILOG, help='measure (the default)',
                                  formatter_class=argparse.RawDescriptionHelpFormatter))
+    commands.add_parser('crypto', parents=[common], help='the crypto drivers of the kernel and of OpenSSL, which is used, what to load',
+                        epilog='An example that works: routerbench.py crypto')
     commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
                         epilog='An example that works: routerbench.py info')
     return parser
@@ -3781,7 +4642,7 @@ def _add_run(run: Any) -> None:
     def add(name: str, parse: Callable[[str], Any], text: str, default: Any = None, metavar: str = 'N') -> None:
         run.add_argument('--' + name, type=reader(parse), default=default, metavar=metavar, help=text)
     run.add_argument('tests', nargs='*', metavar='TEST', type=reader(test_name),
-                     help='what to measure: %s (default: all)' % ', '.join(kind.name for kind in TESTS))
+                     help='what to measure: %s (default: openvpn, and ssh with --on or --peer)' % ', '.join(kind.name for kind in TESTS))
     run.add_argument('--quick', action='store_true', help='predict the result from shorter runs')
     add('cipher', cipher_list, 'ciphers as openvpn names them; `none` is one', (), 'LIST')
     add('auth', auth_list, 'digests; every cipher that needs one is measured with each', (), 'LIST')
@@ -3790,10 +4651,11 @@ def _add_run(run: Any) -> None:
     add('processes', whole(1, 256), 'openvpn processes at once; the line gives their sum', 1)
     add('budget', duration, 'time for the counted runs: 90, 90s, 20m, 1h (default: 20m); one run each is always made', 1200.0, 'TIME')
     add('wait', duration, 'longest wait for an idle machine (default: 30s)', 30.0, 'TIME')
+    add('load', words_list, '`run kernel`: kernel modules to load first, as in af_alg,algif_skcipher; none is loaded otherwise', (), 'LIST')
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
 
 
-COMMANDS = ('run', 'info')
+COMMANDS = ('run', 'info', 'crypto')
 FLAGS = ('--quiet', '--quick', '--legacy-ssh')  # options without a value
 
 
@@ -3885,9 +4747,27 @@ def run_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     return status
 
 
+def crypto_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`crypto`: a line per algorithm, and the same for a person."""
+    statuses = []
+    for host in routers(near, arguments, terminal or Listener()):
+        try:
+            machine = machine_of(host)
+            facts = with_overrides(machine.facts(), arguments)
+            session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), facts, emitter(terminal))
+            session.measure(CryptoReport(session.context), False)
+            if terminal:
+                terminal.headline(machine_title(facts) + '\n\n' + crypto_text(session.lines))
+            statuses.append(EXIT_OK)
+        except Unmeasurable as error:
+            statuses.append(out_of_reach(host, arguments, error, terminal))
+    return joint_status(statuses)
+
+
 def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Optional[Terminal]) -> int:
     """A line for each test of a router that could not be asked anything."""
-    asked = [kind.name for kind in TESTS if not arguments.tests or kind.name in arguments.tests]
+    tests = getattr(arguments, 'tests', ['crypto'])
+    asked = tests or [kind.name for kind in TESTS]
     run = os.urandom(4).hex()
     for name in asked:
         emitter(terminal)(Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
@@ -3987,7 +4867,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     arguments = read_arguments(sys.argv[1:] if argv is None else argv)
     host = LocalHost()
     terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
-    command = info_command if arguments.command == 'info' else run_command
+    command = {'info': info_command, 'crypto': crypto_command}.get(arguments.command, run_command)
     try:
         host.watch_signals()
         return command(host, arguments, terminal)

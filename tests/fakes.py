@@ -66,7 +66,7 @@ class FakeHost(rb.Host):
         words = self.output('uname', '-srm').split()
         return tuple(words) if len(words) == 3 else ('Linux', '', '')
 
-    def run_all(self, commands, limit, tick=rb.no_tick, silence=0.0):
+    def run_all(self, commands, limit, tick=rb.no_tick):
         rans = [self._answer(tuple(argv)) for argv in commands]
         seconds = max(ran.seconds for ran in rans)
         ended = self.elapsed + seconds

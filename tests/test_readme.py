@@ -21,6 +21,16 @@ COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line and 
 INLINE = re.findall(r'`((?:python3|/usr/local/bin/python3[.\d]*) [^`]*)`', TEXT)
 
 
+SSH_DOUBLE = """
+[ "$1" = -V ] && { echo OpenSSH_9.2p1 >&2; exit; }
+[ "$1" != -T ] || {  # the agent's own: a shell, or a transfer
+for last; do
+[ "$was" = -c ] && for way in 'server->client' 'client->server'; do echo "debug1: kex: $way cipher: $last MAC: <implicit> compression: none" >&2; done
+was=$last; done
+exec sh -c "$last"; }
+"""
+
+
 class TestTables:
     @pytest.mark.parametrize('mark', sorted(readme.tables()))
     def test_are_the_agents(self, mark):
@@ -47,7 +57,7 @@ HASTY = '''
 import sys
 sys.path.insert(0, %r)
 import routerbench
-routerbench.FULL_SECONDS, routerbench.IDLE_SHARE = 0.1, 99.0  # the commands are tested here, not the figures
+routerbench.FULL_SECONDS, routerbench.LONG_ENOUGH, routerbench.IDLE_SHARE = 0.1, 0.0, 99.0  # the commands are tested here, not the figures
 sys.exit(routerbench.main())
 ''' % os.path.dirname(AGENT)
 
@@ -66,7 +76,7 @@ class TestCommands:
         router.mkdir()
         hasty.write_text(HASTY)
         self.double(tools, 'python3', 'shift; exec "%s" "%s" "$@"' % (sys.executable, hasty))
-        self.double(tools, 'ssh', '[ "$1" = -t ] && shift; shift; cd "%s"; exec sh -c "$(echo "$*" | sed "s,/tmp/,%s/,")"' % (router, router))
+        self.double(tools, 'ssh', SSH_DOUBLE + '[ "$1" = -t ] && shift; shift; cd "%s"; exec sh -c "$(echo "$*" | sed "s,/tmp/,%s/,")"' % (router, router))
         script = command.replace('/usr/local/bin/python3.11 /tmp/', 'python3 ')
         work = tmp_path / 'work'
         work.mkdir()
@@ -76,7 +86,7 @@ class TestCommands:
             os.unlink(str(router / 'routerbench.py'))
         done = subprocess.run(['sh', '-c', script], cwd=str(work), env=environment(place), stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode in ((0, 4) if command.endswith('run kernel') else (0,)), done.stderr.decode()
         if '.jsonl' in command:
             kept = (work / command.split()[-1]).read_text().splitlines()
             assert len(kept) == 4 and all(json.loads(line)['status'] == 'ok' for line in kept)

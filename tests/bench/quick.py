@@ -26,10 +26,10 @@ class RootHost(rb.LocalHost):
 
     folder = ''
 
-    def run_all(self, commands, limit, tick=rb.no_tick, silence=0.0):
+    def run_all(self, commands, limit, tick=rb.no_tick):
         if self.folder:
             commands = [('env', '-u', 'TMPDIR', 'chroot', self.folder) + tuple(argv) if argv[0] == 'openvpn' else argv for argv in commands]
-        return super().run_all(commands, limit, tick, silence)
+        return super().run_all(commands, limit, tick)
 
     def private_path(self, name):
         path = super().private_path(name)

@@ -22,6 +22,17 @@ alone() {
 	flock 9
 }
 
+# install_packages PACKAGE...: what is not yet there of these packages of this machine's own.
+install_packages() {
+	local states
+	# shellcheck disable=SC2016  # dpkg's own variable
+	states=$(dpkg-query -W -f '${db:Status-Status}\n' "$@" 2>/dev/null || true)
+	[ "$(grep -cx installed <<<"$states")" = $# ] && return
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -o DPkg::Lock::Timeout=300 update >&2
+	apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@" >&2 9>&-
+}
+
 # The mirror that apt uses on this machine; nothing on a system that is not Debian itself, where
 # mmdebstrap knows one.
 mirror() {
