@@ -1046,7 +1046,7 @@ def without_paths(text: str) -> str:
 
 def without_addresses(text: str) -> str:
     """Text without what says who or where a machine is: user@host, addresses, names of hosts with a domain."""
-    address = r'\[?(?:[0-9a-f]{0,4}:){2,7}[0-9a-f.]{0,15}\]?(?:%\w+)?|\d{1,3}(?:\.\d{1,3}){3}'
+    address = r'\[?(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*)?::[0-9a-f:.]*)(?:%[\w-]+)?\]?|\d{1,3}(?:\.\d{1,3}){3}'
     domain = r'(?<![\w.@-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,24}\b'
     return re.sub(r'(?i)[\w.+-]+@(?!openssh\.com|libssh)[\w.-]+|(?:[\w.-]+@)?(?:%s)|%s|(?<=host )[\w.-]+(?= port)' % (address, domain), 'it', text)
 
@@ -1888,7 +1888,8 @@ class SshHost(Host):
         begin, end = (('\n%s %s %d\n' % (self.mark, kind, self.count)).encode() for kind in 'be')
         job.say('say b %d; { %s\n} 2>/dev/null; say e %d\n' % (self.count, script, self.count))
         out = self._out()
-        if not self.near.attend(lambda: not job.alive() or end in out.data or self._prompted(), limit) or end not in out.data:
+        closed = job.streams[0]
+        if not self.near.attend(lambda: closed not in job.open or not job.alive() or end in out.data or self._prompted(), limit) or end not in out.data:
             self._fail(limit)
         before, _, rest = out.data.partition(begin)
         answer, _, after = rest.partition(end)
@@ -2085,12 +2086,12 @@ class SshHost(Host):
         return '%s/%s' % (self.private, name)
 
     def close(self) -> None:
-        """Let the shell there end, which tidies up after us."""
+        """Let the shell there end, which tidies up after us; that is waited for only where there is something to tidy."""
         job, self.job = self.job, None
         if job:
             job.hang_up()
             try:
-                self.near.attend(lambda: not job.alive(), 5.0)
+                self.near.attend(lambda: not job.alive() or not self.private, 5.0)
             finally:
                 self.near.end(job)
 
@@ -3365,6 +3366,9 @@ class Route:
                                else 'the transfer did not end within %.0f s; --limit gives it more time' % limit)
         if ran.first is None and ssh_refusal(said):
             raise ssh_failure(self.client, ran._replace(err=said), limit)[0]
+        if re.search(r'\btime: (?:command )?not found', said) and self.far.timer == 'time':
+            self.far.timer = 'local'  # /bin/sh knows it, and the login shell does not
+            return self.transfer(cipher, blocks, limit, tick)
         if re.search(r'\bdd: (?:command )?not found|No such file', said):
             raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
         if ran.status or arrived != blocks * BLOCK:
@@ -3698,9 +3702,23 @@ AES_MODULES = {
     'ARMv8 AES': ('aes_ce_blk', 'it comes with the kernel'),
     'PadLock': ('padlock_aes', 'on OpenWrt it is in kmod-crypto-hw-padlock'),
     'POWER': ('vmx_crypto', 'it comes with the kernel')}
-IDLE_ENGINES = {  # what a processor's label or a device tree gives away, and the engine that such a chip has
-    'MIPS 1004Kc': ('EIP93', 'crypto_hw_eip93', 'kmod-crypto-hw-eip93'),
-    'PPC e500v2': ('talitos', 'talitos', 'kmod-crypto-hw-talitos')}
+
+
+def idle_engines(drivers: Sequence[Driver]) -> List[str]:
+    """The engines that are loaded and not used for something that VPNs need, with the reason."""
+    untested: Dict[str, List[str]] = {}
+    outranked: Dict[Tuple[str, str], List[str]] = {}
+    for driver in drivers:
+        best = picked(drivers, driver.name)
+        if driver.kind != 'engine' or driver.internal or driver.name not in VPN_ALGORITHMS or best == driver:
+            continue
+        if not usable(driver):
+            untested.setdefault('%s (self-test `%s`)' % (driver.unit, driver.selftest), []).append(driver.name)
+        elif best and best.kind != 'engine':
+            outranked.setdefault((driver.unit or '', best.unit or best.driver), []).append('%s (%d against %d)' % (driver.name, driver.priority, best.priority))
+    return ['The engine %s is loaded but untested, so the kernel does not use it for %s.' % (engine, ', '.join(names)) for engine, names in untested.items()] + [
+        'The engine %s is outranked by %s and stays idle for %s; `run kernel` shows which is faster.' % (engine, better, ', '.join(names))
+        for (engine, better), names in outranked.items()]
 
 
 def crypto_advice(facts: Facts, have: Providers) -> List[str]:
@@ -3711,16 +3729,7 @@ def crypto_advice(facts: Facts, have: Providers) -> List[str]:
     if facts.aes in AES_MODULES and cbc and cbc.kind == 'generic':
         module, where = ('aesni', 'kldload it, or choose it in the web interface') if bsd and facts.aes == 'AES-NI' else AES_MODULES[facts.aes]
         tips.append('The processor has %s, but the kernel uses the generic driver %s: load `%s`; %s.' % (facts.aes, cbc.driver, module, where))
-    for driver in have.drivers:
-        best = picked(have.drivers, driver.name)
-        if driver.kind != 'engine' or driver.name not in VPN_ALGORITHMS or best == driver:
-            continue
-        if driver.selftest not in (None, 'passed'):
-            tips.append('The engine %s (%s) is loaded but its self-test is `%s`, so the kernel does not use it for %s.' % (
-                driver.unit, driver.driver, driver.selftest, driver.name))
-        elif best and best.kind != 'engine':
-            tips.append('The engine %s (%s, priority %d) is outranked by %s (%d) for %s: it stays idle; `run kernel` shows which is faster.' % (
-                driver.unit, driver.driver, driver.priority, best.driver, best.priority, driver.name))
+    tips += idle_engines(have.drivers)
     units = {driver.unit for driver in have.drivers}
     if facts.cpu == 'PPC e500v2' and have.drivers and 'SPE' not in units:
         tips.append('This core has SPE, and the kernel does not use it: `aes_ppc_spe`, `sha1_ppc_spe` and `sha256_ppc_spe` are several times faster '
@@ -3731,6 +3740,8 @@ def crypto_advice(facts: Facts, have: Providers) -> List[str]:
         tips.append('MIPS cores have no AES instructions, and mainline Linux no faster AES for them; ChaCha20-Poly1305 (WireGuard) costs them less.')
     if 'cryptodev' in have.modules and bsd and facts.aes == 'AES-NI':
         tips.append('cryptodev is loaded: it makes AES-NI slower for OpenSSL, which needs no kernel for it. Unload it.')
+    if have.dco_build and bsd and 'if_ovpn' not in have.modules:
+        tips.append('This OpenVPN could leave its data channel to the kernel (DCO), but `if_ovpn` is not loaded.')
     if have.dco_build and not bsd and not {'ovpn', 'ovpn_dco_v2', 'ovpn_dco'} & set(have.modules):
         tips.append('This OpenVPN could leave its data channel to the kernel (DCO), but neither `ovpn` (from Linux 6.16) nor `ovpn-dco-v2` is loaded.')
     return list(dict.fromkeys(tips))
@@ -4560,8 +4571,8 @@ def some_time(text: str) -> float:
 def ssh_destination(text: str) -> Destination:
     """`root@192.168.1.1` or `ssh://root@router:2222`, as ssh takes them; nothing that ssh could take for an
     option or a shell for a command."""
-    match = re.match(r'(ssh://)?((?:[\w.+-]+@)?(?:\[[0-9A-Fa-f:.%\w]+\]|[\w.-]+|(?!ssh:)[0-9A-Fa-f:.%]+))(?::(\d{1,5}))?/?\Z', text, re.ASCII)
-    if not match or match.group(2).startswith('-') or '@-' in text or (match.group(3) and not match.group(1)):
+    match = re.match(r'(ssh://)?((?:[\w.+-]+@)?(?:\[[\w:.%-]+\]|[\w.-]+|(?!ssh:)[0-9A-Fa-f:.]+(?:%[\w.-]+)?))(?::(\d{1,5}))?/?\Z', text, re.ASCII)
+    if not match or match.group(2).startswith('-') or '@-' in text or (match.group(3) and not match.group(1)) or int(match.group(3) or 1) not in range(1, 65536):
         raise ValueError('a machine is wanted as ssh names it, root@192.168.1.1 or ssh://root@router:2222, not `%s`' % plain(text, 60))
     return Destination(match.group(2).replace('[', '').replace(']', ''), int(match.group(3)) if match.group(3) else None)
 

@@ -104,6 +104,16 @@ class TestSession:
         assert far.ask('echo answer').endswith(b'answer\n')
         assert far.run('sh', '-c', 'exit 3').status == 3 and far.private_path('key').count('\n') == 0
 
+    def test_the_mark_is_never_sent_as_it_is(self, side, monkeypatch):
+        """So an echo cannot be taken for an answer."""
+        sent = []
+        real = rb.Job.say
+        monkeypatch.setattr(rb.Job, 'say', lambda self, text: sent.append(text) or real(self, text))
+        far = surveyed(side)
+        far.run('true')
+        far.look('/proc/uptime')
+        assert len(sent) > 3 and not any(far.mark in text for text in sent)
+
     def test_a_shell_that_traces_what_it_does(self, side):
         far = surveyed(side, run='exec sh -vx')
         assert far.ask('echo answer') == b'answer\n' and far.run('sh', '-c', 'echo out; exit 3')[1:3] == (3, 'out\n')
@@ -378,7 +388,7 @@ class TestLost:
         return far, error.value, time.monotonic() - started
 
     def test_in_the_middle_of_the_first_answer(self, side):
-        far, error, seconds = self.failing(side, run='exec SHELL -c "$word" | head -c 20')
+        far, error, seconds = self.failing(side, run='SHELL -c "$word" | { head -c 20; kill -9 $$; }')
         assert error.reason in ('connection-lost', 'no-shell') and seconds < 2
 
     def test_in_the_middle_of_a_later_answer_and_then_for_good(self, side):

@@ -6,12 +6,12 @@
 name=${1:?usage: make-root.sh SUITE-ARCH}
 [[ $name =~ ^[a-z]+-[a-z0-9]+$ ]] || die "not a SUITE-ARCH: $name"
 root=$LAB/roots/$name
-packages=base-files,coreutils,grep,sed,mawk,mount,dash,bash,busybox,python3,openvpn
+packages=base-files,coreutils,grep,sed,mawk,mount,dash,bash,busybox,python3,openvpn,openssl
 
 # A root is made under another name and renamed when it is whole: what is there is always whole.
 mkdir -p "$LAB/roots"
 alone "$name"
-if [ ! -d "$root" ]; then
+if [ ! -e "$root/usr/bin/openssl" ]; then # also where the root is from before it held one
 	new=$LAB/roots/.$name
 	unpack "$name" "$packages" "$new"
 	# What maintainer scripts would have done, as far as it is needed.
@@ -21,6 +21,7 @@ if [ ! -d "$root" ]; then
 	echo 'root:x:0:' >"$new/etc/group"
 	mkdir -p "$new"/{dev,proc,root,run,tmp}
 	chmod 1777 "$new/tmp"
+	rm -rf "$root"
 	mv "$new" "$root"
 fi
 echo "$root"
