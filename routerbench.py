@@ -1253,6 +1253,11 @@ class Job:
         except BrokenPipeError:
             pass  # it has ended; whoever waits for an answer will see that
 
+    def tail(self) -> str:
+        """The end of what it has said on stderr."""
+        kept = self.kept[self.streams[1]]
+        return (kept.data if isinstance(kept, Inbox) else kept.tail)[-200:].decode('utf-8', 'replace')
+
     def hang_up(self) -> None:
         """Close its stdin."""
         if self.process.stdin:
@@ -1619,6 +1624,7 @@ def install_hint(host: Host, tool: str) -> str:
 # A machine at the other end of an ssh connection. One shell there answers all questions, in frames
 # that start with a line nobody can guess; what a router sends is data and is never run.
 
+PROMPT = r'\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase [^\n]*: ?$'
 CONNECT_SECONDS, QUESTION_SECONDS = 60.0, 30.0
 SHORTEST_SECONDS = 0.0005  # no process takes less
 ON_ROUTER = 'root@<router>'  # how a line names the other end: as the OpenWrt page does
@@ -1731,7 +1737,7 @@ SSH_REMEDIES: Dict[str, str] = {
 def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Tuple[Unmeasurable, Tuple[str, ...]]:
     """Why ssh ended, with the remedy, and the options that would help a server that is too old."""
     text = without_debug(ran.err)
-    asked = re.search(r"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase .*: ?$", text)
+    asked = re.search(PROMPT, text)
     reason = ssh_refusal(text) or ('hostkey-unknown' if asked else 'connection-timeout' if ran.timed_out else 'remote-shell'
                                    if 'Ambiguous output redirect' in text else 'no-shell')
     offer = ssh_offer(text)
@@ -1826,17 +1832,17 @@ class SshHost(Host):
 
     # The connection
 
-    def _out(self) -> Inbox:
+    def _inbox(self, which: int) -> Inbox:
         assert self.job
-        inbox = self.job.kept[self.job.streams[0]]
+        inbox = self.job.kept[self.job.streams[which]]
         assert isinstance(inbox, Inbox)
         return inbox
 
+    def _out(self) -> Inbox:
+        return self._inbox(0)
+
     def _err(self) -> Inbox:
-        assert self.job
-        inbox = self.job.kept[self.job.streams[1]]
-        assert isinstance(inbox, Inbox)
-        return inbox
+        return self._inbox(1)
 
     def _connect(self, script: str) -> bytes:
         """Log in and ask the first question; with --legacy-ssh again, with what the server needs."""
@@ -1860,17 +1866,18 @@ class SshHost(Host):
         self.job.say(PROLOGUE % (self.mark[:8], self.mark[8:], places))
         return self._answer(script, CONNECT_SECONDS)
 
-    def _fail(self, limit: float) -> NoReturn:
+    def _fail(self, limit: float, timed_out: bool) -> NoReturn:
         """Raise why there is no answer, and remember it: there will be none to the next question."""
         job, self.job = self.job, None
         assert job
-        job.timed_out = job.alive()
+        if not timed_out and not self._prompted(job):  # it is ending, and may have a word to say
+            self.near.attend(lambda: not job.alive(), 1.0)
         self.near.end(job)
-        ran = job.ran()
+        ran = job.ran()._replace(timed_out=timed_out)
         error, legacy = ssh_failure(self.client, ran, limit)
         self.offer = ssh_offer(ran.err)
         if self.count > 1:
-            error = Unmeasurable('connection-lost', 'the router did not answer for %.0f s' % limit if job.timed_out else
+            error = Unmeasurable('connection-lost', 'the router did not answer for %.0f s' % limit if timed_out else
                                  'the connection to the router was lost (%s)' % ssh_words_heard(ran.err, ssh_refusal(ran.err) or ''))
             self.failure = error
         raise error
@@ -1889,8 +1896,9 @@ class SshHost(Host):
         job.say('say b %d; { %s\n} 2>/dev/null; say e %d\n' % (self.count, script, self.count))
         out = self._out()
         closed = job.streams[0]
-        if not self.near.attend(lambda: closed not in job.open or not job.alive() or end in out.data or self._prompted(), limit) or end not in out.data:
-            self._fail(limit)
+        in_time = self.near.attend(lambda: closed not in job.open or not job.alive() or end in out.data or self._prompted(), limit)
+        if end not in out.data:
+            self._fail(limit, not in_time)
         before, _, rest = out.data.partition(begin)
         answer, _, after = rest.partition(end)
         out.data = before + after
@@ -1901,9 +1909,10 @@ class SshHost(Host):
         words = self.ask('printf "%s" "${SSH_CONNECTION:-}"').decode('utf-8', 'replace').split()
         return words[2] if len(words) == 4 and re.match(r'[0-9a-fA-F.:%\w]+\Z', words[2]) else ''
 
-    def _prompted(self) -> bool:
+    def _prompted(self, job: Optional[Job] = None) -> bool:
         """Whether the client waits for a person, which it was told not to do."""
-        return self.count == 1 and bool(re.search(rb"\(y/n\)\s*$|[Pp]assword: ?$|[Pp]assphrase [^\n]*: ?$", self._err().data[-200:]))
+        job = job or self.job
+        return self.count == 1 and bool(job and re.search(PROMPT, job.tail()))
 
     def frames(self, answer: bytes) -> List[Tuple[str, str, bytes]]:
         """The frames of an answer: kind, name, content."""
@@ -2007,7 +2016,7 @@ class SshHost(Host):
             timed_out = True
             self.near.attend(over, 5.0)
         if not all(number in ended for number in numbers):
-            self._fail(limit)
+            self._fail(limit, timed_out)
         return self._rans(list(zip(numbers, commands)), {number: ended[number] - began for number in numbers}, timed_out)
 
     def _started(self, number: int, argv: Sequence[str]) -> str:
