@@ -1069,6 +1069,9 @@ def telling_line(text: str) -> str:
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
+CHUNK = 1 << 19  # bytes taken from a stream at once
+BULK, BULK_PAUSE = 1 << 14, 0.003  # a stream that brings so much is let fill its pipe, so that reading it costs next to nothing
+SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 INBOX_BYTES = 1 << 20
 FIRST_TICK, TICK_SECONDS = 0.1, 1.0
 STDOUT, STDERR = 1, 2
@@ -1164,6 +1167,9 @@ class Host:
         return ran.out if ran and ran.status == 0 else ''
 
 
+ZEROS = bytes(CHUNK)
+
+
 class Kept:
     """The first and the last of a stream, so that memory stays bounded whatever a tool prints."""
 
@@ -1176,13 +1182,22 @@ class Kept:
         """Take the next piece."""
         room = max(KEPT_HEAD - len(self.head), 0)
         rest = chunk[room:]
-        self.zeros += chunk.count(0)
+        self.zeros += len(chunk) if chunk == ZEROS[:len(chunk)] else chunk.count(0)
         self.head += chunk[:room]
         self.tail = (self.tail + rest if len(rest) < KEPT_TAIL else rest)[-KEPT_TAIL:]
 
     def text(self) -> str:
         """What was kept, undecodable bytes replaced."""
         return (self.head + self.tail).decode('utf-8', 'replace')
+
+
+def widen(pipe: int) -> None:
+    """Let a pipe hold as much as is taken from it at once, where the system can: whoever fills it is stopped less often."""
+    from fcntl import fcntl
+    try:
+        fcntl(pipe, SET_PIPE_SIZE, CHUNK)
+    except OSError:
+        pass
 
 
 class Inbox(Kept):
@@ -1227,6 +1242,7 @@ class Job:
         self.error = ''
         assert self.process.stdout and self.process.stderr
         self.streams = (self.process.stdout.fileno(), self.process.stderr.fileno())
+        widen(self.streams[0])
         self.kept = {stream: Inbox() if talk else Kept() for stream in self.streams}
         self.open = set(self.streams)
 
@@ -1234,16 +1250,17 @@ class Job:
         """Whether it was started and has not been reaped."""
         return not self.gone and not self.error
 
-    def read(self, stream: int) -> None:
-        """Take what a stream has; its end closes it."""
-        chunk = os.read(stream, 65536)
+    def read(self, stream: int) -> int:
+        """Take what a stream has, and say how much that was; its end closes it."""
+        chunk = os.read(stream, CHUNK)
         if not chunk:
             self.open.discard(stream)
-            return
+            return 0
         self.kept[stream].add(chunk)
         self.heard = self.clock()
         if stream == self.streams[0] and self.first is None:
             self.first = self.heard - self.started
+        return len(chunk)
 
     def say(self, text: str) -> None:
         """Write to its stdin. What is said between two answers is short enough for a pipe."""
@@ -1486,9 +1503,10 @@ class LocalHost(Host):
             closed = any(not job.open for job in running)
             moment = min(2 * moment, 0.05) if closed else 0.00025
             pause = moment if closed else max(min(tick_at - self.clock(), left), 0.0)
-            for stream in select.select([*streams, self.wake], [], [], pause)[0]:
-                if stream in streams:
-                    streams[stream].read(stream)
+            ready = select.select([*streams, self.wake], [], [], pause)[0]
+            taken = max([streams[stream].read(stream) for stream in ready if stream in streams], default=0)
+            if BULK <= taken < CHUNK // 2:
+                time.sleep(BULK_PAUSE)
             self._look()
             for job in running:
                 job.reap()
@@ -1734,8 +1752,8 @@ SSH_REMEDIES: Dict[str, str] = {
 }
 
 
-def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Tuple[Unmeasurable, Tuple[str, ...]]:
-    """Why ssh ended, with the remedy, and the options that would help a server that is too old."""
+def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Unmeasurable:
+    """Why ssh ended, with the remedy."""
     text = without_debug(ran.err)
     asked = re.search(PROMPT, text)
     reason = ssh_refusal(text) or ('hostkey-unknown' if asked else 'connection-timeout' if ran.timed_out else 'remote-shell'
@@ -1746,7 +1764,7 @@ def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Tuple[Unmeas
     detail = 'ssh to the other end failed: ' + SSH_REMEDIES[reason] % {
         'offer': ', '.join(offer) or 'not said', 'limit': limit, 'said': telling_line(without_paths(without_addresses(text))), 'heard': ssh_words_heard(text, reason),
         'legacy': about and '%s --legacy-ssh, which adds %s' % (about, shell_words(legacy))}
-    return Unmeasurable(reason, detail), legacy
+    return Unmeasurable(reason, detail)
 
 
 PROLOGUE = """\
@@ -1804,7 +1822,8 @@ def far_times(report: str) -> FarTimes:
     used = re.findall(r'^(\d+m[\d.]+s) (\d+m[\d.]+s)$', report, re.M)
     if used:
         user, system = (parse_clock(text) for text in used[-1])
-    return FarTimes(int(status.group(1)) if status else 255, real, resolution, user or 0.0, system or 0.0)
+    signalled = re.search(r'terminated by signal (\d{1,2})\b', report)  # BusyBox's and GNU's time
+    return FarTimes(128 + int(signalled.group(1)) if signalled else int(status.group(1)) if status else 255, real, resolution, user or 0.0, system or 0.0)
 
 
 class SshHost(Host):
@@ -1874,7 +1893,7 @@ class SshHost(Host):
             self.near.attend(lambda: not job.alive(), 1.0)
         self.near.end(job)
         ran = job.ran()._replace(timed_out=timed_out)
-        error, legacy = ssh_failure(self.client, ran, limit)
+        error = ssh_failure(self.client, ran, limit)
         self.offer = ssh_offer(ran.err)
         if self.count > 1:
             error = Unmeasurable('connection-lost', 'the router did not answer for %.0f s' % limit if timed_out else
@@ -2101,6 +2120,8 @@ class SshHost(Host):
             job.hang_up()
             try:
                 self.near.attend(lambda: not job.alive() or not self.private, 5.0)
+            except (Interrupted, BrokenPipeError):
+                pass  # the shell there sees the end of the connection, and that will do
             finally:
                 self.near.end(job)
 
@@ -3374,11 +3395,11 @@ class Route:
             raise Unmeasurable('timeout', 'the transfer stopped after %d of %d bytes' % (arrived, blocks * BLOCK) if ran.seconds < limit
                                else 'the transfer did not end within %.0f s; --limit gives it more time' % limit)
         if ran.first is None and ssh_refusal(said):
-            raise ssh_failure(self.client, ran._replace(err=said), limit)[0]
+            raise ssh_failure(self.client, ran._replace(err=said), limit)
         if re.search(r'\btime: (?:command )?not found', said) and self.far.timer == 'time':
             self.far.timer = 'local'  # /bin/sh knows it, and the login shell does not
             return self.transfer(cipher, blocks, limit, tick)
-        if re.search(r'\bdd: (?:command )?not found|No such file', said):
+        if re.search(r"\bdd['\"]?: (?:command not found|not found|No such file)|can't execute 'dd'", said):
             raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
         if ran.status or arrived != blocks * BLOCK:
             raise Unmeasurable('incomplete', (self.incomplete % (arrived, blocks * BLOCK)) + ': ' + telling_line(without_paths(without_addresses(said))))
@@ -4719,28 +4740,26 @@ def print_line(line: Line) -> None:
     write_out(STDOUT, line_json(line) + '\n')
 
 
-def routers(near: LocalHost, arguments: Any, listener: Listener) -> Iterator[Host]:
-    """The machines to look at, one after the other: those of --on, else this one."""
-    for destination in arguments.on:
-        client = SshClient(near, arguments.ssh, arguments.legacy)
-        far = SshHost(near, client, destination, listener.note)
+def for_each(near: LocalHost, arguments: Any, terminal: Optional[Terminal], work: Callable[[Host, Any, Optional[Terminal]], int],
+             failed: Callable[[Host, Any, Unmeasurable, Optional[Terminal]], int]) -> int:
+    """Do the work on each machine of --on, one after the other, else on this one; the exit status."""
+    statuses = []
+    listener = terminal or Listener()
+    hosts: List[Host] = [SshHost(near, SshClient(near, arguments.ssh, arguments.legacy), where, listener.note) for where in arguments.on]
+    for host in hosts or [near]:
         try:
-            yield far
+            statuses.append(work(host, arguments, terminal))
+        except Unmeasurable as error:
+            statuses.append(failed(host, arguments, error, terminal))
         finally:
-            far.close()
-    if not arguments.on:
-        yield near
+            if host is not near:
+                host.close()
+    return joint_status(statuses)
 
 
 def run_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`run`."""
-    statuses = []
-    for host in routers(near, arguments, terminal or Listener()):
-        try:
-            statuses.append(run_on(host, arguments, terminal))
-        except Unmeasurable as error:
-            statuses.append(out_of_reach(host, arguments, error, terminal))
-    return joint_status(statuses)
+    return for_each(near, arguments, terminal, run_on, out_of_reach)
 
 
 def emitter(terminal: Optional[Terminal]) -> Callable[[Line], None]:
@@ -4769,19 +4788,18 @@ def run_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
 
 def crypto_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`crypto`: a line per algorithm, and the same for a person."""
-    statuses = []
-    for host in routers(near, arguments, terminal or Listener()):
-        try:
-            machine = machine_of(host)
-            facts = with_overrides(machine.facts(), arguments)
-            session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), facts, emitter(terminal))
-            session.measure(CryptoReport(session.context), False)
-            if terminal:
-                terminal.headline(machine_title(facts) + '\n\n' + crypto_text(session.lines))
-            statuses.append(EXIT_OK)
-        except Unmeasurable as error:
-            statuses.append(out_of_reach(host, arguments, error, terminal))
-    return joint_status(statuses)
+    return for_each(near, arguments, terminal, crypto_on, out_of_reach)
+
+
+def crypto_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`crypto` on one machine."""
+    machine = machine_of(host)
+    facts = with_overrides(machine.facts(), arguments)
+    session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), facts, emitter(terminal))
+    session.measure(CryptoReport(session.context), False)
+    if terminal:
+        terminal.headline(machine_title(facts) + '\n\n' + crypto_text(session.lines))
+    return EXIT_OK
 
 
 def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Optional[Terminal]) -> int:
@@ -4848,18 +4866,16 @@ def info_text(facts: Facts, states: Sequence[Dict[str, Any]], notes: Sequence[st
 
 def info_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`info`: one JSON object per machine on stdout, the same for a person on stderr."""
-    statuses = []
-    for host in routers(near, arguments, terminal or Listener()):
-        try:
-            info_on(host, arguments, terminal)
-            statuses.append(EXIT_OK)
-        except Unmeasurable as error:
-            Terminal({}, near.clock).note('routerbench: %s' % error.detail)
-            statuses.append(EXIT_NOTHING)
-    return joint_status(statuses)
+    return for_each(near, arguments, terminal, info_on, no_info)
 
 
-def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> None:
+def no_info(host: Host, _arguments: Any, error: Unmeasurable, _terminal: Optional[Terminal]) -> int:
+    """A router that could not be asked anything has no object."""
+    Terminal({}, host.clock).note('routerbench: %s' % error.detail)
+    return EXIT_NOTHING
+
+
+def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`info` on one machine."""
     machine = machine_of(host)
     facts = with_overrides(machine.facts(), arguments)
@@ -4869,6 +4885,7 @@ def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> None:
     write_out(STDOUT, to_json(report) + '\n')
     if terminal:
         terminal.note(info_text(facts, states, notes))
+    return EXIT_OK
 
 
 def open_streams() -> None:

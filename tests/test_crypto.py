@@ -253,11 +253,11 @@ ADVICE = {  # the machine: for each piece of advice words that are in it
     'ARM CE on the generic driver': (lambda: on(A53, GENERIC), [('ARMv8 AES', 'cbc(aes-generic)', '`aes_ce_blk`')]),
     'ARM CE in use': (lambda: on(A53, 'aarch64-ce-modules'), []),
     'H616, the engine outranked': (lambda: on(A53, 'aarch64-h616-ce-engine'), [
-        ('ss-%s-aes' % mode, 'outranked', '%s-aes-ce' % mode) for mode in ('cbc', 'ctr', 'ecb', 'xts')]),
+        ('Allwinner CE', 'outranked', 'ARM CE', 'cbc(aes)', 'ctr(aes)', 'ecb(aes)', 'xts(aes)')]),
     'CESA': (lambda: on(ARMADA, 'armv7-armada388-cesa-neonbs'), []),
-    'CESA, its digest demoted': (lambda: on(ARMADA, 'armv7-armada385-cesa-6.15'), [('mv-hmac-sha256', 'outranked', 'hmac(sha256-generic)')]),
+    'CESA, its digest demoted': (lambda: on(ARMADA, 'armv7-armada385-cesa-6.15'), [('CESA', 'outranked', 'hmac(sha256)')]),
     'an engine that was never tested': (lambda: on(ARMADA, entry('cbc(aes)', 'mv-cbc-aes', 'marvell_cesa', 300, 'unknown') + entry('cbc(aes)', 'cbc-aes-neonbs', priority=250)),
-                                        [('CESA', 'mv-cbc-aes', 'self-test', '`unknown`')]),
+                                        [('CESA', 'self-test', '`unknown`', 'cbc(aes)')]),
     'an untested driver that is no engine': (lambda: on(N100, listed('x86_64-aesni-5.4') + listed('x86_64-fips')), []),
     'MT7621 with EIP93': (lambda: on(MT7621, 'mipsel-mt7621-eip93'), []),
     'MT7621 without': (lambda: on(MT7621, GENERIC), [('EIP93', 'kmod-crypto-hw-eip93')]),
@@ -276,6 +276,10 @@ ADVICE = {  # the machine: for each piece of advice words that are in it
     'DCO build without its module': (lambda: on(N100, 'x86_64-aesni-5.4', openvpn=FakeOpenvpn('2.6')), [('DCO', '`ovpn`', '`ovpn-dco-v2`')]),
     'DCO build with its module': (lambda: on(N100, 'x86_64-aesni-5.4', 'ovpn_dco_v2 65536 0 - Live 0x0\n', openvpn=FakeOpenvpn('2.6')), []),
     'DCO build with the module of 6.16': (lambda: on(N100, 'x86_64-aesni-5.4', 'ovpn 65536 0 - Live 0x0\n', openvpn=FakeOpenvpn('2.7')), []),
+    'FreeBSD, DCO build without its module': (lambda: on('amd64-atom-c2758-8cpu-freebsd16', openvpn=FakeOpenvpn('2.6'), kldstat=KLDSTAT + AESNI_KO), [
+        ('DCO', '`if_ovpn`')]),
+    'FreeBSD, DCO build with its module': (lambda: on('amd64-atom-c2758-8cpu-freebsd16', openvpn=FakeOpenvpn('2.6'), kldstat=KLDSTAT + AESNI_KO
+                                                      + ' 7    1 0xffffffff82a29000     b308 if_ovpn.ko\n'), []),
     'no DCO build': (lambda: on(N100, 'x86_64-aesni-5.4', openvpn=FakeOpenvpn('2.5')), [])}
 
 
@@ -543,7 +547,8 @@ class TestKernel:
 
 WRONG = {
     'always': lambda encrypt, size: True, 'only when decrypting': lambda encrypt, size: not encrypt,
-    'only when encrypting': lambda encrypt, size: encrypt, 'only more than a block': lambda encrypt, size: size > 128}
+    'only when encrypting': lambda encrypt, size: encrypt, 'only more than a block': lambda encrypt, size: size > 128,
+    'only short data, decrypting': lambda encrypt, size: not encrypt and size <= 128}
 LONG = {'encrypting': lambda encrypt, size: encrypt and size > 4096, 'decrypting': lambda encrypt, size: not encrypt and size > 4096}
 CIPHERS = [one for one in ALGORITHMS if one.kind != 'hash']
 DIGESTS = [one for one in ALGORITHMS if one.kind == 'hash']
@@ -713,12 +718,14 @@ class TestKnownAnswers:
 
 class FakeOpenssl:
     """Answers like a real openssl: the options, sizes, messages and exit statuses of 1.0.2 to 3.x and of LibreSSL. A block
-    takes call + byte * size seconds."""
+    takes call + byte * size seconds. 4.0 has no engines any more."""
 
     TITLES = {'1.0.2': 'OpenSSL 1.0.2u  20 Dec 2019\n', '1.1.1': 'OpenSSL 1.1.1w  11 Sep 2023\n',
               '3.0': 'OpenSSL 3.0.13 30 Jan 2024 (Library: OpenSSL 3.0.13 30 Jan 2024)\n',
-              '3.5': 'OpenSSL 3.5.4 30 Sep 2025 (Library: OpenSSL 3.5.4 30 Sep 2025)\n', 'libre': 'LibreSSL 3.8.2\n'}
-    QUEUE = '401794FC617F0000:error:13000074:engine routines:ENGINE_by_id:no such engine:../crypto/engine/eng_list.c:428:id=nosuch\n'
+              '3.5': 'OpenSSL 3.5.4 30 Sep 2025 (Library: OpenSSL 3.5.4 30 Sep 2025)\n', 'libre': 'LibreSSL 3.8.2\n',
+              '4.0': 'OpenSSL 4.0.0 14 Apr 2026 (Library: OpenSSL 4.0.0 14 Apr 2026)\n'}
+    QUEUE = ('401794FC617F0000:error:13000084:engine routines:dynamic_load:dso not found:../crypto/engine/eng_dyn.c:433:\n'
+             '401794FC617F0000:error:13000074:engine routines:ENGINE_by_id:no such engine:../crypto/engine/eng_list.c:428:id=nosuch\n')
 
     def __init__(self, version='3.0', call=1e-7, byte=1e-9, lacks=(), engines=('devcrypto',)):
         self.version, self.call, self.byte, self.lacks, self.engines = version, call, byte, lacks, engines
@@ -734,15 +741,17 @@ class FakeOpenssl:
             refusal = 'speed: unknown option \'-seconds\'\nusage: speed ...\n' if self.version == 'libre' else 'Error: bad option or value\n\nAvailable values:\nmd2      md4\n'
             return rb.Ran(argv, 1, err=refusal, seconds=0.005)
         err = ''
+        if self.version == '4.0' and '-engine' in given:
+            return rb.Ran(argv, 1, err='speed: Unknown option: -engine\nspeed: Use -help for summary.\n', seconds=0.005)
         if given.get('-engine') not in (None, *self.engines):
-            err = '%s engine "nosuch"\n%s' % ('Invalid' if self.version[0] == '3' else 'invalid', self.QUEUE)
+            err = '%s engine "nosuch"\n%s' % ('Invalid' if self.version.startswith('3') else 'invalid', self.QUEUE)
         if given['-evp'] in self.lacks:
             return rb.Ran(argv, 1, err=err + ('' if self.old else 'speed: ') + '%s is an unknown cipher or digest\n' % given['-evp'], seconds=0.005)
         sizes = [16, 64, 256, 1024, 8192] if self.old else [int(given['-bytes'])]
         return self._timed(argv, given['-evp'], sizes, 3 if self.old else int(given['-seconds']), err)
 
     def _timed(self, argv, name, sizes, seconds, err):
-        shown = name.upper() if self.version[0] == '3' else name
+        shown = name.upper() if self.version >= '3' and not self.old else name
         for size in sizes:
             took = 0.99 * seconds
             count = int(took / (self.call + self.byte * size))

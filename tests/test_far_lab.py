@@ -209,6 +209,8 @@ def test_openvpn(lab, name):
     assert line.mbit == pytest.approx(rb.work_mbit(2168), abs=0.001)
     assert (line.extra['packets'], line.extra['clock']) == (2168, 'time')
     assert ('--secret' in line.method) is (name != 'forky-amd64')
+    # A run of 10 ms shows no processor time in a `time` that knows no less: that accuses nobody.
+    assert 'cpu-starved' not in line.warnings or line.extra['user_s'] + line.extra['system_s'] > 0.015
 
 
 @EVERY_DROPBEAR
@@ -258,10 +260,12 @@ def test_foreign_info(lab, name):
     assert (report['arch'], report['byte_order'], report['virtual']) == (FOREIGN[name], 'little', 'qemu')
 
 
-@EVERY_FOREIGN
-@pytest.mark.parametrize('wish, cipher', [(OPENVPN, 'aes-256-gcm'), (CTR, 'aes128-ctr')], ids=['openvpn', 'ssh'])
+@pytest.mark.parametrize('name, wish, cipher', [
+    ('bookworm-mipsel', OPENVPN, 'aes-256-gcm'), ('bookworm-mipsel', CTR, 'aes128-ctr'),
+    ('bookworm-ppc64el', [*OPENVPN, '--cipher', 'none', '--auth', 'none'], 'none'), ('bookworm-ppc64el', CTR, 'aes128-ctr')],
+    ids=['mipsel-openvpn', 'mipsel-ssh', 'ppc64el-openvpn', 'ppc64el-ssh'])
 def test_foreign(lab, name, wish, cipher):
-    line = good(agent(lab(name), *wish), cipher)
+    line = good(agent(lab(name), *wish, '--budget', '1'), cipher)
     assert line.arch == FOREIGN[name]
     assert {'estimated', 'virtual-machine'} <= set(line.warnings)
 
@@ -347,7 +351,7 @@ def reached(router):
 
 
 @pytest.mark.parametrize('options, cipher, blocks, pairs', [
-    ({'name': 'bookworm-mipsel'}, 'aes128-ctr', 60, 9), ({'server': 'openssh'}, 'aes256-cbc', 200, 11)], ids=['slow', 'fast'])
+    ({'name': 'bookworm-mipsel'}, 'aes128-ctr', 50, 9), ({'server': 'openssh'}, 'aes256-cbc', 200, 9)], ids=['slow', 'fast'])
 def test_dd_typed_by_hand(lab, options, cipher, blocks, pairs):
     """The agent's seconds of dd over ssh and those of the same command in a terminal, within 1 %."""
     router = lab(**options)
@@ -497,7 +501,7 @@ OLD = {  # lines of sshd_config, keys; the reason; what would help; the cipher t
     'hostkey': (['HostKeyAlgorithms ssh-rsa'], 'hostkey-algorithm', ['HostKeyAlgorithms=+ssh-rsa', 'PubkeyAcceptedAlgorithms=+ssh-rsa'], 'aes128-ctr'),
     'kex': (['KexAlgorithms diffie-hellman-group14-sha1'], 'kex-algorithm', ['KexAlgorithms=+diffie-hellman-group14-sha1'], 'aes128-ctr'),
     'older kex': (['KexAlgorithms diffie-hellman-group1-sha1'], 'kex-algorithm', ['KexAlgorithms=+diffie-hellman-group1-sha1'], 'aes128-ctr'),
-    'mac': (['MACs hmac-md5,hmac-sha1-96'], 'mac-algorithm', ['MACs=+hmac-sha1-96'], 'aes128-ctr'),
+    'mac': (['Ciphers aes128-ctr', 'MACs hmac-md5,hmac-sha1-96'], 'mac-algorithm', ['MACs=+hmac-sha1-96'], 'aes128-ctr'),
     'cipher': (['Ciphers aes128-cbc,3des-cbc'], 'cipher-unavailable', ['Ciphers=+aes128-cbc'], 'aes128-cbc'),
     'older cipher': (['Ciphers 3des-cbc'], 'cipher-unavailable', ['Ciphers=+3des-cbc'], '3des-cbc'),
 }
@@ -531,6 +535,23 @@ def test_very_old_server(lab):
             'Ciphers=+aes256-cbc', 'HostKeyAlgorithms=+ssh-rsa', 'KexAlgorithms=+diffie-hellman-group14-sha1',
             'MACs=+hmac-sha1-96', 'PubkeyAcceptedAlgorithms=+ssh-rsa']
         assert good(agent(router, *OPENVPN, '--legacy-ssh'))
+
+
+def test_old_mac_of_one_cipher(lab):
+    """The login takes chacha20, which needs none; only the transfer meets the old one."""
+    with lab.own(server='openssh', config=['MACs hmac-md5,hmac-sha1-96']) as router:
+        line = bad(agent(router, *CTR), 'mac-algorithm')
+        assert line.detail.endswith('--legacy-ssh, which adds -o MACs=+hmac-sha1-96')
+        line = good(agent(router, *CTR, '--legacy-ssh'), 'aes128-ctr')
+    assert line.extra['legacy'] == ['MACs=+hmac-sha1-96'] and 'legacy-ssh' in line.warnings
+
+
+def test_legacy_is_not_advised_where_it_is_no_help(lab):
+    """The cipher was asked for by name, and the server has others."""
+    with lab.own(server='openssh', config=['Ciphers aes256-cbc,aes128-ctr']) as router:
+        for more in ([], ['--legacy-ssh']):
+            line = bad(agent(router, *CBC, *more), 'cipher-unavailable', 'skipped')
+            assert 'aes256-cbc, aes128-ctr' in line.detail and 'legacy' not in line.detail
 
 
 def test_legacy_is_not_used_where_it_is_not_needed(lab):
@@ -694,11 +715,9 @@ def test_the_servers_end_is_lost(lab, wish, name):
     """As when a router reboots."""
     with lab.own() as router:
         def reboot(_process):
-            for pid in router.processes('dropbear'):
-                if pid != router.pid:
+            for pid in set(router.processes('dropbear') + router.processes(name)) - {router.pid}:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            for pid in router.processes(name):
-                os.kill(pid, signal.SIGKILL)
         ended = disturbed(router, wish, name, reboot)
         assert bad(ended, ended.lines[0].reason).reason in ('connection-lost', 'incomplete', 'killed')
         for file in left_there(router):
