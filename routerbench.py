@@ -832,7 +832,7 @@ CRYPTO_UNITS: Tuple[Tuple[str, str, str], ...] = (
     (r'^mv-|cesa', 'engine', 'CESA'), (r'safexcel', 'engine', 'SafeXcel'), (r'eip93', 'engine', 'EIP93'), (r'qce\b', 'engine', 'QCE'),
     (r'\bcaam|-caam', 'engine', 'CAAM'), (r'talitos', 'engine', 'talitos'), (r'ixp4xx', 'engine', 'IXP4xx'), (r'\bccp\b|-ccp$', 'engine', 'CCP'),
     (r'\bqat|qat_', 'engine', 'QAT'), (r'^ss-|sun[48]i', 'engine', 'Allwinner CE'), (r'crypto4xx|ppc4xx', 'engine', 'PPC4xx'), (r'geode', 'engine', 'Geode'),
-    (r'hifn', 'engine', 'HIFN'), (r'omap-', 'engine', 'OMAP'), (r'rk3288|-rk$', 'engine', 'Rockchip'), (r'atmel', 'engine', 'Atmel'), (r'stm32', 'engine', 'STM32'),
+    (r'hifn', 'engine', 'HIFN'), (r'omap', 'engine', 'OMAP'), (r'^rk-|rk3288|-rk$', 'engine', 'Rockchip'), (r'sl3516', 'engine', 'SL3516'), (r'atmel', 'engine', 'Atmel'), (r'stm32', 'engine', 'STM32'),
     (r'ltq|deu', 'engine', 'Lantiq DEU'), (r'iproc|-bcm', 'engine', 'Broadcom SPU'), (r'virtio', 'engine', 'virtio'), (r'-nx$', 'engine', 'POWER NX'),
     (r'mtk|mt76', 'engine', 'MediaTek'), (r'ccree', 'engine', 'CryptoCell'), (r'n2$|-n2', 'engine', 'SPARC N2'),
     (r'padlock', 'instructions', 'PadLock'), (r'aesni|vaes|aes-ni', 'instructions', 'AES-NI'), (r'octeon', 'instructions', 'Octeon'),
@@ -893,26 +893,29 @@ BSD_UNITS: Dict[str, Tuple[str, str]] = {
     'ossl': ('instructions', 'OpenSSL assembler'), 'qat': ('engine', 'QAT'), 'ccp': ('engine', 'CCP'), 'cesa': ('engine', 'CESA'), 'safexcel': ('engine', 'SafeXcel'),
     'hifn': ('engine', 'HIFN'), 'glxsb': ('engine', 'Geode'), 'sec': ('engine', 'talitos'), 'cryptosoft': ('generic', 'C')}
 BSD_ALGORITHMS = {'AES-CBC': 'cbc(aes)', 'AES-ICM': 'ctr(aes)', 'AES-GCM': 'gcm(aes)', 'AES-XTS': 'xts(aes)', 'SHA1': 'sha1', 'SHA256': 'sha256'}
+BSD_USUAL = {'aesni': ['cbc(aes)', 'ctr(aes)', 'gcm(aes)', 'xts(aes)'], 'glxsb': ['cbc(aes)'], 'padlock': ['cbc(aes)'], 'armv8crypto': ['cbc(aes)', 'gcm(aes)', 'xts(aes)']}
 BSD_PRIORITY = {'engine': 300, 'instructions': 200, 'generic': 100}  # the kernel's order: hardware, accelerated software, cryptosoft
 
 
 def parse_attached(boot: str, modules: str) -> List[Driver]:
     """FreeBSD's crypto drivers, from the boot messages and `kldstat`. A driver that found nothing to drive says so in
-    a line that looks like the others. One that names no algorithms is taken to have those of the VPNs."""
+    a line that looks like the others. One that names no algorithms is taken to have its usual ones."""
     found: Dict[str, Sequence[str]] = {}
-    for name, words in re.findall(r'^(%s)\d+: (?:<([^>]*)>.*|(?!No ).*)$' % '|'.join(BSD_UNITS), boot, re.M):
-        named = [BSD_ALGORITHMS[word] for word in words.split(',') if word in BSD_ALGORITHMS]
-        found[name] = named or list(BSD_ALGORITHMS.values())
-    for name in re.findall(r'\b(qat|ccp|cesa|safexcel)(?:_hw)?\.ko$', modules, re.M):
-        found.setdefault(name, list(BSD_ALGORITHMS.values()))
+    for name, words in re.findall(r'^(%s)\d+: (?:<([^>]*)>.*|(?!No |CPU lacks ).*)$' % '|'.join(BSD_UNITS), boot, re.M):
+        named = [BSD_ALGORITHMS[word] for word in re.split('[, ]+', words) if word in BSD_ALGORITHMS]
+        found[name] = named or BSD_USUAL.get(name, list(BSD_ALGORITHMS.values()))
+    for name in re.findall(r'\b(%s)(?:_hw)?\.ko$' % '|'.join(BSD_UNITS), modules, re.M):
+        if not re.search(r'^%s\d+: (?:No |CPU lacks )' % name, boot, re.M):
+            found.setdefault(name, BSD_USUAL.get(name, list(BSD_ALGORITHMS.values())))
     return [Driver(algorithm, name + '0', name, BSD_PRIORITY[BSD_UNITS[name][0]], None, False, *BSD_UNITS[name])
             for name, algorithms in found.items() for algorithm in algorithms]
 
 
 def parse_engines(text: str) -> List[str]:
-    """The engines of `openssl engine -t` that are available, but for those that are always there."""
-    found = re.findall(r'^\((\w+)\) .*\n(?: \[[^]]*\]\s*\n?)?(?:\s+\[ (available|unavailable) \])?', text, re.M)
-    return [name for name, state in found if state == 'available' and name not in ('dynamic', 'rdrand')]
+    """The engines of `openssl engine -t -c` that are available, but for those that are always there: `(name) title`, perhaps
+    a list of what it can, `[ available ]`."""
+    found = re.findall(r'^\((\w+)\) .*\n((?:[ \t\[].*\n?)*(?:.*\]\n)?(?:[ \t].*\n?)*)', text, re.M)
+    return [name for name, rest in found if '[ available ]' in rest and name not in ('dynamic', 'rdrand')]
 
 
 def parse_providers(text: str) -> List[str]:
@@ -3803,7 +3806,8 @@ class CryptoReport(Test):
     def _values(name: str, have: Providers) -> Dict[str, Any]:
         all_drivers = [driver for driver in have.drivers if driver.name == name]
         best = picked(have.drivers, name)
-        values: Dict[str, Any] = {'algorithm': name, 'method': 'cat /proc/crypto', 'driver': best.driver if best else None, 'extra': {
+        bsd = any(driver.module in BSD_UNITS for driver in have.drivers)
+        values: Dict[str, Any] = {'algorithm': name, 'method': 'dmesg; kldstat' if bsd else 'cat /proc/crypto', 'driver': best.driver if best else None, 'extra': {
             'kind': best.kind if best else None, 'unit': best.unit if best else None, 'module': best.module if best else None,
             'priority': best.priority if best else None,
             'drivers': [{'driver': driver.driver, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority,
@@ -3904,6 +3908,9 @@ def kernel_algorithms() -> Tuple[KernelAlgorithm, ...]:
         KernelAlgorithm('aes-256-cbc', 'SHA256', 'aead', 'authenc(hmac(sha256),cbc(aes))', 16, (authenc % 'sha256',), esp_vector('sha256', 16, cbc256)))
 
 
+KERNEL_SIZES = (16, 1424, 16384, 65536)  # bytes; 1424 is the whole number of blocks next to 1420
+
+
 class KernelRun:
     """One driver with its key and buffers, ready to be timed at any size."""
 
@@ -3927,14 +3934,20 @@ class KernelRun:
         """The known answer, and that what was encrypted decrypts to what it was. Raises Unmeasurable: a driver that
         computes wrongly has no speed."""
         try:
-            wrong = self.answer(self.vector.plain) != self.vector.result
-            if not wrong and self.algorithm.kind != 'hash':
-                data = bytes(range(256)) * 8
-                wrong = self.answer(self.answer(data), encrypt=False) != data or self.answer(self.vector.result, encrypt=False) != self.vector.plain
+            wrong = self.answer(self.vector.plain) != self.vector.result or any(self._wrong(size) for size in KERNEL_SIZES)
+            wrong = wrong or (self.algorithm.kind != 'hash' and self.answer(self.vector.result, encrypt=False) != self.vector.plain)
         except OSError as error:
-            raise Unmeasurable('tool-failed', 'the kernel refused a request: %s' % plain(error.strerror or str(error))) from error
+            raise refused_request(error) from error
         if wrong:
             raise Unmeasurable('wrong-result', 'this driver computes wrongly: its answer differs from the standard\'s. Do not use it')
+
+    def _wrong(self, size: int) -> bool:
+        """Whether a request of this size comes out wrong: not decrypted to what it was, or another digest than Python's."""
+        data = (bytes(range(256)) * (size // 256 + 1))[:size]
+        if self.algorithm.kind != 'hash':
+            return self.answer(self.answer(data), encrypt=False) != data
+        import hmac
+        return self.answer(data) != hmac.new(self.vector.key, data, (self.algorithm.auth or '').lower()).digest()
 
     def seconds(self, size: int, requests: int, encrypt: bool) -> float:
         """The time of so many requests of one size. Raises OSError."""
@@ -3956,9 +3969,13 @@ class KernelRun:
         return self.clock() - began
 
 
-KERNEL_SIZES = (16, 1424, 16384, 65536)  # bytes; 1424 is the whole number of blocks next to 1420
 KERNEL_SLICE = 0.1  # seconds of one size in one direction
 KERNEL_ROUNDS, KERNEL_QUICK_ROUNDS = 5, 2
+
+
+def refused_request(error: OSError) -> Unmeasurable:
+    """What it means that the kernel did not do as it was told."""
+    return Unmeasurable('tool-failed', 'the kernel refused a request: %s' % plain(error.strerror or str(error)))
 
 
 class KernelTest(Test):
@@ -3974,6 +3991,8 @@ class KernelTest(Test):
 
     def ready(self) -> str:
         """See Test."""
+        if isinstance(self.context.machine, FreeBsdMachine):
+            raise Unmeasurable('kernel-api-missing', 'FreeBSD does not let programs use its crypto as Linux does: `run openvpn` and `run openssl` work here', 'skipped')
         if not isinstance(self.host, LocalHost):
             self.host.kernel_cipher('', '', b'', 0)
         if not self._has('af_alg') and 'af_alg' not in self.context.options.load:
@@ -4027,7 +4046,10 @@ class KernelTest(Test):
     def _listed(self, one: KernelAlgorithm) -> List[Driver]:
         """Those that the kernel lists now, the one that it picks first."""
         found = [driver for driver in self.context.machine.crypto_drivers() if driver.name == one.name and usable(driver)]
-        return sorted(found, key=lambda driver: -driver.priority)
+        best: Dict[str, Driver] = {}  # a driver may be listed twice, for two interfaces of the kernel
+        for driver in sorted(found, key=lambda driver: -driver.priority):
+            best.setdefault(driver.driver, driver)
+        return list(best.values())
 
     @staticmethod
     def _parts(name: str) -> List[str]:
@@ -4047,19 +4069,19 @@ class KernelTest(Test):
         if not drivers:
             yield self._none(one, None, Unmeasurable('not-loaded', 'the kernel lists no driver of %s, and not all that a generic one is made of is loaded (%s): '
                              '--load names modules' % (one.name, ', '.join(self._parts(one.generic[0]))), 'skipped'))
+        opened: List[KernelRun] = []
         runs: List[Tuple[Driver, KernelRun]] = []
         try:
             for driver in drivers:
                 try:
-                    run = KernelRun(self.host, one, driver.driver)
-                    runs.append((driver, run))
-                    run.check()
+                    opened.append(KernelRun(self.host, one, driver.driver))
+                    opened[-1].check()
+                    runs.append((driver, opened[-1]))
                 except Unmeasurable as error:
-                    runs = [(known_driver, run) for known_driver, run in runs if known_driver != driver]
                     yield self._none(one, driver, error)
             yield from self._timed(one, runs, rounds, idle)
         finally:
-            for _, run in runs:
+            for run in opened:
                 run.driver.close()
 
     def _timed(self, one: KernelAlgorithm, runs: Sequence[Tuple[Driver, KernelRun]], rounds: int, idle: bool) -> Iterator[Result]:
@@ -4073,18 +4095,21 @@ class KernelTest(Test):
                         seen[driver.driver].setdefault((size, encrypt), []).append(self._request(run, size, encrypt))
                 watch.sample()
         watched = watch.end()
-        listed = {driver.driver: driver for driver in self.context.machine.crypto_drivers()}
+        listed = {driver.driver: driver for driver in self._listed(one)}
         results = {driver.driver: self._figures(seen[driver.driver]) for driver, _ in runs}
         for driver, _ in runs:
             now = listed.get(driver.driver, driver)
             yield Result(self._values(one, now, seen[driver.driver], results, watched, idle, [listed.get(other.driver, other) for other, _ in runs]))
 
     def _request(self, run: KernelRun, size: int, encrypt: bool) -> float:
-        """Seconds of one request, from as many as fit into a slice."""
+        """Seconds of one request, from as many as fit into a slice. Raises Unmeasurable."""
         self.host.sleep(0)  # where a signal is noticed
-        once = max(run.seconds(size, 1, encrypt), 1e-7)
-        requests = max(int(KERNEL_SLICE / once), 1)
-        return run.seconds(size, requests, encrypt) / requests
+        try:
+            once = max(run.seconds(size, 1, encrypt), 1e-7)
+            requests = max(int(KERNEL_SLICE / once), 1)
+            return run.seconds(size, requests, encrypt) / requests
+        except OSError as error:
+            raise refused_request(error) from error
 
     @staticmethod
     def _figures(seen: Dict[Tuple[int, bool], List[float]]) -> Tuple[float, float]:
@@ -4117,7 +4142,7 @@ class KernelTest(Test):
                     'disturbed': watched.others is not None and watched.others > IDLE_SHARE}
         extra: Dict[str, Any] = {
             'name': one.name, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority or None,
-            'in_use': picked(self.context.machine.crypto_drivers(), one.name) == driver, 'request_bytes': largest,
+            'in_use': driver == next(iter(self._listed(one)), None), 'request_bytes': largest,
             'encrypt_mbit_s': rounded(rate(largest, [True])), 'decrypt_mbit_s': rounded(rate(largest, [False])) if False in ways else None,
             **{'mbit_s_%d' % size: rounded(rate(size, ways)) for size in KERNEL_SIZES[:-1]},
             'per_request_us': rounded(1e6 * call), 'per_byte_ns': rounded(1e9 * byte, 4), 'net_mbit_s': rounded(8e-6 / byte) if byte > 0 else None,
@@ -4183,7 +4208,8 @@ class OpensslTest(Test):
     def measure(self) -> Iterator[Result]:
         """See Test."""
         self.context.listener.note(self.ready())
-        self.sized = self.host.run(*self.command('aes-128-cbc', 16, 1), limit=30.0).status == 0
+        probed = self.host.run('openssl', 'speed', '-elapsed', '-mr', '-seconds', '1', '-bytes', '16', '-evp', 'aes-128-cbc', limit=30.0)
+        self.sized = probed.status == 0
         idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
         names = [name for name in self.options.ciphers if name != 'none'] or self.NAMES
         each = (OPENSSL_RUNS + len(OPENSSL_SIZES) - 1 if not self.options.quick else len(OPENSSL_SIZES)) if self.sized else 18
@@ -4212,7 +4238,7 @@ class OpensslTest(Test):
             raise Unmeasurable('killed', 'openssl was ended by signal %d; if that was for want of memory, the end of `dmesg` says so' % (ran.status - 128))
         if re.search(r'unknown (?:cipher|digest|option)|unsupported|is an? unknown', said) and not parse_speed(said):
             raise Unmeasurable('cipher-unsupported', '%s does not have %s' % (self.version, name), 'skipped')
-        if self.options.engine and re.search(r"invalid engine|can't use that engine|engine.*not", said):
+        if self.options.engine and re.search(r"(?i)invalid engine|can't use that engine|engine.*not|unknown option: -engine", said):
             raise Unmeasurable('engine-unavailable', 'no crypto engine %s: %s' % (self.options.engine, telling_line(said)), 'skipped')
         if ran.status or not parse_speed(said):
             raise Unmeasurable('tool-failed', 'openssl ended with status %d: %s' % (ran.status, telling_line(without_paths(said))))
