@@ -104,7 +104,7 @@ WARNINGS: Dict[str, str] = {
     'cpu-starved': 'the tool got under 90 % of a processor: something else was running',
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
-    'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct bounds the error',
+    'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct, where there is one, bounds the error',
     'legacy-ssh': 'the connection used what --legacy-ssh allowed; extra.legacy has it',
     'link-bound': 'the link was full: the router may be able to do more',
     'loopback': 'both ends ran on this one machine: a figure for comparing it with itself, not for a table',
@@ -3761,7 +3761,8 @@ def crypto_advice(facts: Facts, have: Providers) -> List[str]:
     bsd = bool(facts.os and re.match('FreeBSD|pfSense|OPNsense', facts.os))
     if facts.aes in AES_MODULES and cbc and cbc.kind == 'generic':
         module, where = ('aesni', 'kldload it, or choose it in the web interface') if bsd and facts.aes == 'AES-NI' else AES_MODULES[facts.aes]
-        tips.append('The processor has %s, but the kernel uses the generic driver %s: load `%s`; %s.' % (facts.aes, cbc.driver, module, where))
+        has = 'AES instructions' if facts.aes == 'POWER' else facts.aes
+        tips.append('The processor has %s, but the kernel uses the generic driver %s: load `%s`; %s.' % (has, cbc.driver, module, where))
     tips += idle_engines(have.drivers)
     units = {driver.unit for driver in have.drivers}
     if facts.cpu == 'PPC e500v2' and have.drivers and 'SPE' not in units:
@@ -3978,6 +3979,15 @@ def refused_request(error: OSError) -> Unmeasurable:
     return Unmeasurable('tool-failed', 'the kernel refused a request: %s' % plain(error.strerror or str(error)))
 
 
+def composed(name: str, drivers: Sequence[Driver]) -> Optional[str]:
+    """The driver's name that the kernel would give a combination of the best that is listed: an ESP combination is made when
+    it is first used. None if a part is not listed, or for what is no combination."""
+    parts = {'authenc(hmac(sha1),cbc(aes))': ('authenc(%s,%s)', 'hmac(sha1)', 'cbc(aes)'), 'authenc(hmac(sha256),cbc(aes))': ('authenc(%s,%s)', 'hmac(sha256)', 'cbc(aes)'),
+             'rfc4106(gcm(aes))': ('rfc4106(%s)', 'gcm(aes)'), 'gcm(aes)': ('gcm_base(%s,%s)', 'ctr(aes)', 'ghash')}.get(name)
+    best = [picked(drivers, part) for part in parts[1:]] if parts else []
+    return parts[0] % tuple(driver.driver for driver in best if driver) if parts and all(best) else None
+
+
 class KernelTest(Test):
     """The kernel's own crypto, which IPsec and DCO use: each driver by its own name, side by side."""
 
@@ -3995,7 +4005,10 @@ class KernelTest(Test):
             raise Unmeasurable('kernel-api-missing', 'FreeBSD does not let programs use its crypto as Linux does: `run openvpn` and `run openssl` work here', 'skipped')
         if not isinstance(self.host, LocalHost):
             self.host.kernel_cipher('', '', b'', 0)
-        if not self._has('af_alg') and 'af_alg' not in self.context.options.load:
+        if not self._has('af_alg') and not self.host.text('/proc/modules'):
+            raise Unmeasurable('kernel-api-missing', 'this kernel has no modules and was built without CONFIG_CRYPTO_USER_API_SKCIPHER, _AEAD and _HASH '
+                               '(af_alg, algif_skcipher, algif_aead, algif_hash), so programs cannot use its crypto', 'skipped')
+        if not self._has('af_alg'):
             raise Unmeasurable('kernel-api-missing', 'the kernel\'s crypto is not open to programs: `af_alg` and algif_skcipher, algif_aead, algif_hash are not '
                                'loaded%s. routerbench loads a module only if `--load af_alg,algif_skcipher,algif_aead,algif_hash` says so' % (
                                    ' (%s)' % install_hint(self.host, 'af_alg') if self.host.find('opkg') or self.host.find('apk') else ''), 'skipped')
@@ -4007,7 +4020,10 @@ class KernelTest(Test):
             builtin = self.host.text('/lib/modules/%s/modules.builtin' % self.context.machine.kernel)
             loaded = re.findall(r'^(\w+) ', self.host.text('/proc/modules'), re.M)
             self.modules = set(loaded) | {name.replace('-', '_') for name in re.findall(r'([^/\n]+)\.ko', builtin)}
-        return module in self.modules or module in self.context.options.load
+            open_to_programs = re.search(r'^ALG ', self.host.text('/proc/net/protocols'), re.M)
+            self.modules |= {'af_alg'} if open_to_programs else set()
+            self.monolithic = bool(open_to_programs and not loaded and not builtin)  # nothing can be loaded, so asking is harmless
+        return self.monolithic or module in self.modules or module in self.context.options.load
 
     def measure(self) -> Iterator[Result]:
         """See Test."""
@@ -4031,17 +4047,15 @@ class KernelTest(Test):
     def drivers(self, one: KernelAlgorithm) -> List[Driver]:
         """Those that the kernel lists, and the generic one where all that it is made of is there."""
         listed = self._listed(one)
-        if not listed and all(self._has(part) for part in self._parts(one.name)):
-            try:  # a combination is made when it is first asked for, of the best that there is
-                self.host.kernel_cipher(one.kind, one.name, one.vector.key, one.tag).close()
-            except Unmeasurable:
-                return []
-            listed = self._listed(one)
-        names = [driver.driver for driver in listed]
-        for name in one.generic:
-            if name not in names and all(self._has(part) for part in self._parts(name)):
+        for name in (composed(one.name, self.context.machine.crypto_drivers()), *one.generic):
+            if name and name not in [driver.driver for driver in listed] and not self._missing(name):
                 listed.append(Driver(one.name, name, None, 0, None, False, *driver_kind(name, '')))
         return listed
+
+    def _missing(self, name: str) -> List[str]:
+        """The modules that a driver's name needs and that are not there. Asking for it would make the kernel load them; and
+        an algorithm that is not listed is never asked for by its own name, because then the kernel loads what it likes."""
+        return [part for part in dict.fromkeys(self._parts(name)) if not self._has(part)]
 
     def _listed(self, one: KernelAlgorithm) -> List[Driver]:
         """Those that the kernel lists now, the one that it picks first."""
@@ -4057,7 +4071,8 @@ class KernelTest(Test):
         modules = {'gcm_base': 'gcm', 'rfc4106': 'gcm', 'rfc7539': 'chacha20poly1305', 'aes': 'aes_generic', 'chacha20': 'chacha_generic', 'poly1305': 'poly1305_generic',
                    'sha1': 'sha1_generic', 'sha256': 'sha256_generic', 'ghash': 'ghash_generic'}
         words = [word.replace('-', '_') for word in re.split(r'[(),]+', name) if word]
-        return [modules.get(word, modules.get(word.replace('_generic', ''), word)) for word in words]
+        templates = [word for word in words if word in ('cbc', 'ctr', 'ecb', 'xts', 'hmac', 'authenc') or word in modules or word.endswith('_generic')]
+        return [modules.get(word, modules.get(word.replace('_generic', ''), word)) for word in templates]
 
     def _side_by_side(self, one: KernelAlgorithm, rounds: int, idle: bool) -> Iterator[Result]:
         """All drivers of an algorithm, in turn in each round, so that a disturbance strikes all."""
@@ -4067,8 +4082,8 @@ class KernelTest(Test):
             return
         drivers = self.drivers(one)
         if not drivers:
-            yield self._none(one, None, Unmeasurable('not-loaded', 'the kernel lists no driver of %s, and not all that a generic one is made of is loaded (%s): '
-                             '--load names modules' % (one.name, ', '.join(self._parts(one.generic[0]))), 'skipped'))
+            yield self._none(one, None, Unmeasurable('not-loaded', 'the kernel lists no driver of %s, and not all that a generic one is made of is loaded: '
+                             '--load %s' % (one.name, ','.join(self._missing(one.generic[0]))), 'skipped'))
         opened: List[KernelRun] = []
         runs: List[Tuple[Driver, KernelRun]] = []
         try:
@@ -4153,10 +4168,11 @@ class KernelTest(Test):
 
     @staticmethod
     def _net_rate(seen: Dict[Tuple[int, bool], List[float]], ways: Sequence[bool]) -> Optional[float]:
-        """Mbit/s of the bytes by which a packet is longer than the smallest request."""
+        """Mbit/s of the bytes by which a packet is longer than the smallest request; None if they are lost in noise."""
         small, packet = KERNEL_SIZES[:2]
         grown = sum(median(seen[packet, way]) - median(seen[small, way]) for way in ways)
-        return 8 * (packet - small) * len(ways) / 1e6 / grown if grown > 0 else None
+        doubt = sum(max(seen[size, way]) - min(seen[size, way]) for size in (small, packet) for way in ways) / 2
+        return 8 * (packet - small) * len(ways) / 1e6 / grown if grown > doubt else None
 
     @staticmethod
     def _faster_from(driver: Driver, results: Dict[str, Tuple[float, float]], others: Sequence[Driver]) -> Optional[int]:

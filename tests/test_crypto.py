@@ -266,7 +266,7 @@ ADVICE = {  # the machine: for each piece of advice words that are in it
     'WDR4900 with SPE': (lambda: on(WDR4900, 'ppc-e500v2-spe-made-up'), []),
     'PadLock in use': (lambda: on('i686-via-esther-1cpu-linux', 'i686-esther-padlock-2.6.20'), []),
     'PadLock on the generic driver': (lambda: on('i686-via-esther-1cpu-linux', GENERIC), [('PadLock', '`padlock_aes`')]),
-    'POWER9 on the generic driver': (lambda: on('ppc64le-power9-1cpu-rhel', GENERIC), [('POWER', '`vmx_crypto`')]),
+    'POWER9 on the generic driver': (lambda: on('ppc64le-power9-1cpu-rhel', GENERIC), [('AES instructions', '`vmx_crypto`')]),
     'no list at all': (lambda: on(N100), []),
     'APU2, PadLock is not meant': (lambda: on(APU2), [('AES-NI', 'cryptosoft0', '`aesni`', 'kldload')]),
     'APU2, aesni loaded after the boot messages were kept': (lambda: on(APU2, kldstat=KLDSTAT + AESNI_KO), []),
@@ -596,9 +596,13 @@ class TestWrongAnswers:
 
 class TestNotThere:
     def test_no_api(self):
-        status, lines = lines_of(FakeKernel(CBC, modules=()), tests=('kernel',))
+        status, lines = lines_of(FakeKernel(CBC, modules=('ext4',)), tests=('kernel',))
         assert (status, [(line.status, line.reason) for line in lines]) == (rb.EXIT_NOTHING, [('skipped', 'kernel-api-missing')])
         assert 'af_alg' in lines[0].detail and '--load' in lines[0].detail
+
+    def test_no_modules_at_all(self):
+        _, lines = lines_of(FakeKernel(CBC, modules=()), tests=('kernel',))
+        assert lines[0].reason == 'kernel-api-missing' and 'CONFIG_CRYPTO_USER_API_SKCIPHER' in lines[0].detail and '--load' not in lines[0].detail
 
     @pytest.mark.parametrize('missing,cipher', [('algif_skcipher', 'aes-128-ctr'), ('algif_aead', 'aes-256-gcm'), ('algif_hash', 'none')])
     def test_a_part_of_the_api(self, missing, cipher):

