@@ -1091,6 +1091,7 @@ class Host:
 
     timer = 'monotonic'  # what Ran.seconds are measured with; see EXTRA
     sense_seconds = 0.0  # between two looks at the sensors: each costs a far machine a little
+    cpu_resolution = 0.0  # of the processor time of a command
 
     def survey(self, wanted: Survey) -> None:
         """What will be asked next; a machine far away sends it in one go, and after that answers these
@@ -1718,7 +1719,7 @@ class SshClient:
         """The argv that runs a command at the other end; options of ours go before the user's, because
         OpenSSH takes the first of two."""
         port = ('-p', str(destination.port)) if destination.port else ()
-        return (self.words[0], *self._own_words(verbose), *self.words[1:], *port,
+        return (self.words[0], *self._own_words(verbose), *port, *self.words[1:],
                 *(('-c', cipher) if cipher else ()), destination.where, remote)
 
     def legacy_for(self, reason: str, offer: Sequence[str]) -> Tuple[str, ...]:
@@ -1755,14 +1756,14 @@ SSH_REMEDIES: Dict[str, str] = {
 }
 
 
-def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0) -> Unmeasurable:
-    """Why ssh ended, with the remedy."""
+def ssh_failure(client: SshClient, ran: Ran, limit: float = 0.0, cipher: str = '') -> Unmeasurable:
+    """Why ssh ended, with the remedy; `cipher` if it was told to use that one and no other."""
     text = without_debug(ran.err)
     asked = re.search(PROMPT, text)
     reason = ssh_refusal(text) or ('hostkey-unknown' if asked else 'connection-timeout' if ran.timed_out else 'remote-shell'
                                    if 'Ambiguous output redirect' in text else 'no-shell')
     offer = ssh_offer(text)
-    legacy = client.legacy_for(reason, offer)
+    legacy = () if cipher and reason == 'cipher-unavailable' else client.legacy_for(reason, offer)
     about = '' if not legacy else '; an RSA key and an old server may also need' if reason == 'auth-required' else ':'
     detail = 'ssh to the other end failed: ' + SSH_REMEDIES[reason] % {
         'offer': ', '.join(offer) or 'not said', 'limit': limit, 'said': telling_line(without_paths(without_addresses(text))), 'heard': ssh_words_heard(text, reason),
@@ -1838,6 +1839,7 @@ class SshHost(Host):
     """
 
     sense_seconds = 5.0
+    cpu_resolution = 0.01
 
     def __init__(self, near: LocalHost, client: SshClient, destination: Destination, tell: Callable[[str], None]) -> None:
         self.near, self.client, self.destination, self.tell = near, client, destination, tell
@@ -3218,8 +3220,13 @@ class OpenvpnTest(Test):
         cost = fit_cost(samples)
         if not runs and not cost:
             runs = [run(self.options.tun_mtu)]  # the small sizes were too restless to predict anything from
-        watched = watch.end(sum(ran.user + ran.system for ran in rans))
+        watched = watch.end(sum(self._used(ran) for ran in rans))
         return self._timing(one, runs, samples, rans, watched)
+
+    def _used(self, ran: Ran) -> float:
+        """Processor time of a run; where it is counted in coarse steps, the step that may be missing is taken as used."""
+        used = ran.user + ran.system
+        return max(used, min(used + self.host.cpu_resolution, ran.seconds))
 
     def _timing(self, one: Prepared, runs: List[float], samples: List[Sample], rans: List[Ran],
                 watched: Watched) -> Timing:
@@ -3322,7 +3329,7 @@ class OpenvpnTest(Test):
             'short-run': timing.seconds < 1,
             'not-idle': not idle,
             'disturbed': watched.others is not None and watched.others > IDLE_SHARE,
-            'cpu-starved': used < 0.9 * timing.seconds * processors and timing.system <= timing.user,
+            'cpu-starved': used + self.host.cpu_resolution < 0.9 * timing.seconds * processors and timing.system <= timing.user,
             'system-heavy': timing.system > timing.user,
             'low-clock': bool(highest and watched.clocks and max(watched.clocks) < 0.95 * highest),
             'clock-varied': bool(watched.clocks) and min(watched.clocks) < 0.95 * max(watched.clocks),
@@ -3362,7 +3369,7 @@ class Route:
     """The way of the data between this machine and the other end."""
 
     direction = 'server->client'
-    incomplete = 'only %d of %d bytes arrived; the end of `dmesg` and of the log there may say why'
+    incomplete = '%s%d of %d bytes arrived; the end of `dmesg` and of the log there may say why'
 
     def __init__(self, far: SshHost) -> None:
         self.far, self.near, self.client = far, far.near, far.client
@@ -3398,20 +3405,32 @@ class Route:
             raise Unmeasurable('timeout', 'the transfer stopped after %d of %d bytes' % (arrived, blocks * BLOCK) if ran.seconds < limit
                                else 'the transfer did not end within %.0f s; --limit gives it more time' % limit)
         if ran.first is None and ssh_refusal(said):
-            raise ssh_failure(self.client, ran._replace(err=said), limit)
+            if self._legacy(said):
+                return self.transfer(cipher, blocks, limit, tick)
+            raise ssh_failure(self.client, ran._replace(err=said), limit, cipher)
         if re.search(r'\btime: (?:command )?not found', said) and self.far.timer == 'time':
             self.far.timer = 'local'  # /bin/sh knows it, and the login shell does not
             return self.transfer(cipher, blocks, limit, tick)
         if re.search(r"\bdd['\"]?: (?:command not found|not found|No such file)|can't execute 'dd'", said):
             raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
         if ran.status or arrived != blocks * BLOCK:
-            raise Unmeasurable('incomplete', (self.incomplete % (arrived, blocks * BLOCK)) + ': ' + telling_line(without_paths(without_addresses(said))))
+            raise Unmeasurable('incomplete', (self.incomplete % ('only ' if arrived < blocks * BLOCK else '', arrived, blocks * BLOCK)) + ': ' + telling_line(without_paths(without_addresses(said))))
         seconds, clock = self.timed(ran)
         if seconds <= 0:
             raise Unmeasurable('output-unknown', 'a transfer took no time at all')
         copied = parse_dd(ran.err, BLOCK)
         return Transfer(seconds, clock, blocks * BLOCK * 8 / 1e6, ran.first or 0.0, copied.seconds if copied else None,
                         self.agreed(ran.err, cipher), (ran.user + ran.system) / max(ran.seconds, 0.001))
+
+
+    def _legacy(self, said: str) -> bool:
+        """Whether --legacy-ssh allows something that helps against what the client said: the MAC, say, that this cipher
+        needs and that of the login did not."""
+        reason = ssh_refusal(said) or ''
+        allowed = self.client.allow_legacy and reason != 'cipher-unavailable'
+        options = self.client.legacy_for(reason, ssh_offer(said)) if allowed else ()
+        self.client.legacy += options
+        return bool(options)
 
 
 class Download(Route):

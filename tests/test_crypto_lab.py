@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import paired
 import routerbench as rb
 from fakes import FakeHost, context_of, lines_of
 from test_lab import lab, place  # noqa: F401
@@ -44,22 +45,6 @@ def by_agent(host, command):
     ran = host.run(*command, limit=30)
     count, seconds = rb.parse_speed(ran.out + ran.err)[16384]
     return 8e-6 * 16384 * count / seconds
-
-
-def paired_ratios(there, command, pairs):
-    """The agent's rate by ours, over pairs in the order A B B A A B ..., so that a slow drift strikes both alike and a
-    neighbour's burst only some pairs."""
-    host = Entered(there.enter)
-    try:
-        for number in range(pairs):
-            if number % 2:
-                ours = by_hand(there, command)
-                yield by_agent(host, command) / ours
-            else:
-                agents = by_agent(host, command)
-                yield agents / by_hand(there, command)
-    finally:
-        host.close()
 
 
 @EVERY_ROOT
@@ -107,10 +92,9 @@ def test_the_figure_is_that_of_openssl_for_the_same_run(place, root, cipher):  #
 @EVERY_ROOT
 @pytest.mark.parametrize('cipher', CIPHERS)
 def test_paired_with_the_same_command_by_hand(place, root, cipher):  # noqa: F811
-    """Within 2 %: the median of 15 pairs, or of 30, or of 45."""
-    command = rb.OpensslTest(context_of(FakeHost())).command(cipher, 16384, 1)
-    ratios, seen = [], []
-    while len(seen) < 3 and not any(abs(ratio - 1) < 0.02 for ratio in seen):
-        ratios += paired_ratios(place(root), command, 15)
-        seen.append(rb.median(ratios))
-    assert any(abs(ratio - 1) < 0.02 for ratio in seen), seen
+    there, command = place(root), rb.OpensslTest(context_of(FakeHost())).command(cipher, 16384, 1)
+    host = Entered(there.enter)
+    try:
+        paired.check(paired.turns(lambda: by_agent(host, command), lambda: by_hand(there, command)), 0.02, 9)
+    finally:
+        host.close()

@@ -17,6 +17,7 @@ from typing import Any, List, NamedTuple
 
 import pytest
 
+import paired
 import routerbench as rb
 from fakes import AGENT
 from routers import Router, ran, run, words, write
@@ -314,26 +315,6 @@ def typed(router, command, *options):
     return rb.parse_time(done.stderr).real
 
 
-def paired_ratio(agents, ours, pairs):
-    """The median of the agent's seconds by ours, over pairs in the order A B B A A B …, so that a slow
-    drift strikes both alike and a neighbour's burst only some pairs."""
-    ratios = []
-    for number in range(pairs):
-        first, second = (agents, ours) if number % 2 else (ours, agents)
-        seen = {first: first(), second: second()}
-        ratios.append(seen[agents] / seen[ours])
-    return rb.median(ratios)
-
-
-def agrees(agents, ours, pairs, within=0.01):
-    """The medians of up to three series, until one is near enough to 1."""
-    seen = []
-    while len(seen) < 3 and not any(abs(ratio - 1) < within for ratio in seen):
-        seen.append(paired_ratio(agents, ours, pairs))
-    print('agent / typed by hand:', *('%.4f' % ratio for ratio in seen))
-    return any(abs(ratio - 1) < within for ratio in seen), seen
-
-
 @contextlib.contextmanager
 def reached(router):
     """The router as the agent sees it, from within this process."""
@@ -359,8 +340,7 @@ def test_dd_typed_by_hand(lab, options, cipher, blocks, within):
     command = 'dd if=/dev/zero bs=500000 count=%d' % blocks
     with reached(router) as far:
         route = rb.Download(far)
-        agree, seen = agrees(lambda: route.transfer(cipher, blocks, 60).seconds, lambda: typed(router, command, '-c', cipher), 9, within)
-    assert agree, seen
+        paired.check(paired.turns(lambda: route.transfer(cipher, blocks, 60).seconds, lambda: typed(router, command, '-c', cipher)), within, 9)
 
 
 def test_openvpn_typed_by_hand(lab):
@@ -370,8 +350,7 @@ def test_openvpn_typed_by_hand(lab):
         openvpn = rb.Openvpn(far, rb.machine_of(far), rb.Options())
         combination = rb.Combination('aes-256-cbc', 'SHA1')
         command = ' '.join(openvpn.command(combination, 16000, ''))
-        agree, seen = agrees(lambda: openvpn.timed(combination, 16000, 5)[0].seconds, lambda: typed(router, command), 9)
-    assert agree, seen
+        paired.check(paired.turns(lambda: openvpn.timed(combination, 16000, 5)[0].seconds, lambda: typed(router, command)), 0.01, 9)
 
 
 # --- what can go wrong with a login --------------------------------------------------------------

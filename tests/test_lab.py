@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import paired
 import routerbench as rb
 from fakes import AGENT, HERE
 
@@ -398,20 +399,6 @@ def by_hand(command):
     return time.perf_counter() - started
 
 
-def paired_ratio(timing, command, pairs):
-    """The median of the agent's seconds by ours, over pairs in the order A B B A A B …, so that a
-    slow drift strikes both alike and a neighbour's burst only some pairs."""
-    ratios = []
-    for number in range(pairs):
-        if number % 2:
-            ours = by_hand(command)
-            ratios.append(timing() / ours)
-        else:
-            agents = timing()
-            ratios.append(agents / by_hand(command))
-    return rb.median(ratios)
-
-
 def test_paired_with_a_stopwatch(place, monkeypatch):
     """What the agent measures is within 1 % of the same command timed by hand."""
     monkeypatch.setenv('TMPDIR', place('host').outside)
@@ -423,9 +410,7 @@ def test_paired_with_a_stopwatch(place, monkeypatch):
         mtu = next(size for size in (20000, 28000, 36000, 48000, 65000)
                    if openvpn.timed(combination, size, 5)[0].seconds > 0.9 or size == 65000)
         command = openvpn.command(combination, mtu, openvpn.key)
-        seen = []
-        while len(seen) < 3 and not any(abs(ratio - 1) < 0.01 for ratio in seen):
-            seen.append(paired_ratio(lambda: openvpn.timed(combination, mtu, 5)[0].seconds, command, 15))
+        ratio = paired.turns(lambda: openvpn.timed(combination, mtu, 5)[0].seconds, lambda: by_hand(command))
+        paired.check(ratio, 0.01, 15)
     finally:
         host.close()
-    assert any(abs(ratio - 1) < 0.01 for ratio in seen), seen
