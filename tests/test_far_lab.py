@@ -20,7 +20,7 @@ import pytest
 import paired
 import routerbench as rb
 from fakes import AGENT
-from routers import Router, ran, run, words, write
+from routers import Router, run, words, write
 
 pytestmark = pytest.mark.lab
 
