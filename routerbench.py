@@ -2155,6 +2155,8 @@ def first_known(probes: Iterable[Callable[[], Optional[str]]]) -> Optional[str]:
 class Machine:
     """What every platform answers. The facts are asked for once; the sensors at any time."""
 
+    crypto_method = 'cat /proc/crypto'
+
     def __init__(self, host: Host, kernel: str, machine: str) -> None:
         self.host, self.kernel, self.machine = host, kernel, machine
 
@@ -2420,6 +2422,7 @@ class LinuxMachine(Machine):
 class FreeBsdMachine(Machine):
     """FreeBSD, pfSense, OPNsense."""
 
+    crypto_method = 'dmesg; kldstat'
     ASKED = ('hw.model', 'hw.machine_arch', 'hw.ncpu', 'hw.physmem', 'hw.clockrate', 'hw.fdt.model',
              'kern.vm_guest', 'dev.cpu.0.freq_levels')
 
@@ -3816,18 +3819,17 @@ class CryptoReport(Test):
         facts, have = machine.facts(), providers_of(machine)
         tips = crypto_advice(facts, have)
         for name in VPN_ALGORITHMS:
-            yield Result(self._values(name, have))
+            yield Result(self._values(machine, name, have))
         yield Result({'algorithm': 'user space', 'library': have.openssl, 'driver': None, 'method': 'openssl engine -t -c; openssl list -providers',
                       'extra': {'engines': list(have.engines), 'providers': list(have.providers), 'dco_build': have.dco_build,
                                 'note': 'OpenVPN and ssh encrypt with this library and not with the kernel\'s drivers, unless an engine such as '
                                         'devcrypto or afalg stands in between, or DCO does it', 'advice': tips}})
 
     @staticmethod
-    def _values(name: str, have: Providers) -> Dict[str, Any]:
+    def _values(machine: Machine, name: str, have: Providers) -> Dict[str, Any]:
         all_drivers = [driver for driver in have.drivers if driver.name == name]
         best = picked(have.drivers, name)
-        bsd = any(driver.module in BSD_UNITS for driver in have.drivers)
-        values: Dict[str, Any] = {'algorithm': name, 'method': 'dmesg; kldstat' if bsd else 'cat /proc/crypto', 'driver': best.driver if best else None, 'extra': {
+        values: Dict[str, Any] = {'algorithm': name, 'method': machine.crypto_method, 'driver': best.driver if best else None, 'extra': {
             'kind': best.kind if best else None, 'unit': best.unit if best else None, 'module': best.module if best else None,
             'priority': best.priority if best else None,
             'drivers': [{'driver': driver.driver, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority,

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import routerbench as rb
-from fakes import FakeHost, context_of, lines_of, write_tool
+from fakes import FakeHost, context_of, lines_of, machine_host, write_tool
 from farside import DBCLIENT, OLD_DBCLIENT, OPENSSH, FarSide, has, slow_time, transfers_of
 from test_far import use_shell
 
@@ -661,6 +661,22 @@ class TestRow:
         for line, documented in zip(lines, (fast, slow)):
             assert line['mbit_s'] == pytest.approx(documented, rel=0.02)
         assert cpu != 'PPC' or cells[4::2] == ['%.1f' % fast, '%.1f' % slow]
+
+    @pytest.mark.parametrize('machine,known,cpu,row', [
+        ('ppc-e500v2-p1014-1cpu-openwrt', {}, 'PPC e500v2', TABLE[0]),
+        ('mips-24kc-ar7161-1cpu-openwrt', {}, 'MIPS 24Kc', TABLE[1]),
+        ('mips-24kc-ar9331-1cpu-openwrt', {}, 'MIPS 24Kc', TABLE[2]),
+        ('mipsel-bcm4710-1cpu-openwrt-2.4', {'device': 'Asus WL-500g', 'mhz': 125.0}, 'BCM4710', TABLE[3])])
+    def test_a_row_from_a_machines_own_facts(self, machine, known, cpu, row):
+        """As far as it states them: the last one's clock and name stand nowhere in it and are the user's."""
+        facts = rb.machine_of(machine_host(machine)).facts()._replace(**known)
+        _, mhz, device, short, fast, long, slow = row
+        about = {'cpu': facts.cpu, 'mhz': facts.mhz, 'device': facts.device}
+        cells = rb.row_cells([result(short, **about), result(long, algorithm='AES256', **about)])
+        assert cells[:2] == [cpu, str(mhz)] and re.sub(r' v\d$', '', cells[2]).split()[-1] in device and cells[2].split()[0].lower() in device.lower()
+        assert cells[3::2] == [str(short), str(long)]
+        for cell, seconds, documented in zip(cells[4::2], (short, long), (fast, slow)):
+            assert cell == str(documented) or abs(800 / seconds - documented) < 0.02 * documented
 
     @pytest.mark.parametrize('text', ['TP-Link TL-WR841N/ND v9 | rev\n2', '|', 'a\x1b[31mb\r\x07', 'a\u2028b\u202ec', '||\t||'])
     def test_r65_no_text_breaks_the_row(self, text):
