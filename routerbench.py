@@ -882,8 +882,8 @@ def usable(driver: Driver) -> bool:
 
 def picked(drivers: Sequence[Driver], name: str) -> Optional[Driver]:
     """The driver that the kernel picks for an algorithm: of the usable ones that with the highest priority, the
-    first in the list among equals."""
-    usable_ones = [driver for driver in drivers if driver.name == name and usable(driver)]
+    first in the list among equals. An engine of priority 0 is demoted: the kernel's library goes before it, listed or not."""
+    usable_ones = [driver for driver in drivers if driver.name == name and usable(driver) and (driver.priority or driver.kind != 'engine')]
     return max(usable_ones, key=lambda driver: driver.priority) if usable_ones else None
 
 
