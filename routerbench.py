@@ -4069,7 +4069,8 @@ class KernelTest(Test):
     def drivers(self, one: KernelAlgorithm) -> List[Driver]:
         """Those that the kernel lists, and the generic one where all that it is made of is there."""
         listed = self._listed(one)
-        for name in (composed(one.name, self.context.machine.crypto_drivers()), *one.generic):
+        combination = None if listed else composed(one.name, self.context.machine.crypto_drivers())
+        for name in (combination, *one.generic):
             if name and name not in [driver.driver for driver in listed] and not self._missing(name):
                 listed.append(Driver(one.name, name, None, 0, None, False, *driver_kind(name, '')))
         return listed

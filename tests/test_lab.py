@@ -65,7 +65,7 @@ class Place:
 
     def __init__(self, outside, root=None):
         self.root, self.outside = root, outside
-        self.inside = '/tmp/' + TAG if root else outside
+        self.inside = '/tmp/' + os.path.basename(outside) if root else outside
         self.enter = [os.path.join(LAB, 'enter.sh'), root] if root else []
         self.python = 'python3' if root else sys.executable
         os.mkdir(outside)
@@ -138,7 +138,7 @@ def make_place(name, tmp_path_factory):
     if name in FOREIGN:
         script('binfmt.sh')
     root = script('make-root.sh', name, limit=300)
-    return Place(os.path.join(root, 'tmp', TAG), root)
+    return Place(os.path.join(root, 'tmp', '%s-%s' % (TAG, os.urandom(2).hex())), root)  # a root may have several
 
 
 def left_processes():
