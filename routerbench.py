@@ -3472,7 +3472,7 @@ class Upload(Route):
     def run(self, cipher: str, blocks: int, limit: float, tick: Tick) -> Tuple[Ran, int]:
         """See Route. The other end begins with an empty line, so that the first byte marks the end of the login."""
         command = shell_words(self.client.command(self.far.destination, 'echo; wc -c', cipher, verbose=True))
-        ran = self.near.run('/bin/sh', '-c', 'dd if=/dev/zero bs=%d count=%d | %s' % (BLOCK, blocks, command), limit=limit, tick=tick)
+        ran = self.near.run('/bin/sh', '-c', 'dd if=/dev/zero bs=%d count=%d 2>/dev/null | %s' % (BLOCK, blocks, command), limit=limit, tick=tick)
         counts = re.findall(r'^[ \t]*([0-9]{1,15})[ \t]*$', ran.out, re.M)
         return ran, int(counts[-1]) if counts else 0
 

@@ -384,7 +384,7 @@ def test_suite_on_the_newest_python(place):
         inside = one.inside + '/suite'
         status, out, err = one.call('env', 'PYTHONPATH=%s/site' % inside, 'PYTHONDONTWRITEBYTECODE=1', 'TMPDIR=%s/tmp' % inside,
                                     'python3', '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '--tb=short', '-o', 'faulthandler_timeout=60',
-                                    inside + '/tree/tests', limit=240)
+                                    inside + '/tree/tests', limit=480)
         assert status == 0, out[-8000:] + err[-2000:]
     finally:
         shutil.rmtree(work)
