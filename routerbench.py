@@ -1072,8 +1072,8 @@ def telling_line(text: str) -> str:
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
-CHUNK = 1 << 19  # bytes taken from a stream at once
-BULK, BULK_PAUSE = 1 << 14, 0.003  # a stream that brings so much is let fill its pipe, so that reading it costs next to nothing
+CHUNK = 1 << 18  # bytes taken from a stream at once
+BULK, BULK_PAUSE = 1 << 14, 0.0015  # a stream that brings so much is let fill its pipe, so that reading it costs next to nothing
 SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 INBOX_BYTES = 1 << 20
 FIRST_TICK, TICK_SECONDS = 0.1, 1.0
