@@ -927,7 +927,7 @@ def parse_speed(text: str) -> Dict[int, Tuple[int, float]]:
     """`openssl speed -mr`: by the size of a block how many were done and in what time, `+DT:name:seconds:size` before
     `+R:count:name:seconds`."""
     pairs = re.findall(r'^\+DT:[^:\n]*:\d+:(\d{1,9})\n(?:(?!\+).*\n)*?\+R:(\d{1,12}):[^:\n]*:(\d{1,6}(?:\.\d+)?)', text.replace('\r', ''), re.M)
-    return {int(size): (int(count), float(seconds)) for size, count, seconds in pairs if float(seconds) > 0}
+    return {int(size): (int(count), float(seconds)) for size, count, seconds in pairs if float(seconds) > 0 and int(count)}
 
 
 def memory_disks(mounts: str) -> List[str]:
@@ -999,7 +999,7 @@ def negotiated(log: str, direction: str = 'server->client') -> Optional[Negotiat
         return None
     server = re.search(r'^debug1: Remote protocol version \S+, remote software version (\S+)', log, re.M)
     mac = None if kex.group(2) == '<implicit>' else plain(kex.group(2), 40)
-    return Negotiated(plain(kex.group(1), 40), mac, kex.group(3), plain(server.group(1), 40) if server else None)
+    return Negotiated(plain(kex.group(1), 40), mac, plain(kex.group(3), 40), plain(server.group(1), 40) if server else None)
 
 
 def without_debug(text: str) -> str:
@@ -1820,9 +1820,9 @@ def far_times(report: str) -> FarTimes:
     decimals = re.search(r'[.,](\d+)', report)
     resolution = 10.0 ** -len(decimals.group(1)) if decimals else 1.0
     real, user, system = times or Times(None)  # type: ignore[arg-type]
-    uptime = re.search(r'^uptime ([\d.]{1,20}) ([\d.]{1,20})$', report, re.M)
-    if uptime:
-        real, resolution = float(uptime.group(2)) - float(uptime.group(1)), 0.02
+    uptime = re.findall(r'^uptime (\d{1,12}\.\d{1,6}) (\d{1,12}\.\d{1,6})$', report, re.M)
+    if uptime:  # the last, as everywhere: what stands before it may be a profile's
+        real, resolution = float(uptime[-1][1]) - float(uptime[-1][0]), 0.02
     used = re.findall(r'^(\d+m[\d.]+s) (\d+m[\d.]+s)$', report, re.M)
     if used:
         user, system = (parse_clock(text) for text in used[-1])
@@ -1958,7 +1958,11 @@ class SshHost(Host):
         self.seen.update({(kind, name): content for kind, name, content in self.frames(answer)})
         statuses = [(name, after) for (kind, name, _), (_, after, _) in zip(self.frames(answer), self.frames(answer)[1:]) if kind == 'c']
         self.seen.update({('s', name): status.encode() for name, status in statuses})
-        self.timer = 'time' if self.find('time') else 'uptime' if self.seen.get(('f', '/proc/uptime')) else 'local'
+        self.timer = 'time' if self.find('time') else self.next_timer()
+
+    def next_timer(self) -> str:
+        """What times commands where `time` does not."""
+        return 'uptime' if self.seen.get(('f', '/proc/uptime')) else 'local'
 
     def _told(self, kind: str, name: str, patterns: Sequence[str]) -> Optional[bytes]:
         """What the survey has brought; b'' for what it found not to be there, None for what it was not about."""
@@ -2627,6 +2631,20 @@ class Watch:
             busy = ticks_now.busy - ticks.busy - own - (used_now - used)
             others = max(busy, 0.0) / (clock_now - clock)
         return Watched(others, tuple(self.clocks), tuple(self.degrees))
+
+
+def run_warnings(machine: Machine, runs: Sequence[float], watched: Watched, idle: bool, quick: bool) -> Dict[str, bool]:
+    """What any repeated measurement can be accused of, by the warning's code."""
+    highest, clocks = machine.highest_clock(), watched.clocks
+    return {'estimated': quick, 'single-run': len(runs) == 1,
+            'unstable': len(runs) > 1 and relative_spread(runs) > UNSTABLE_SPREAD, 'not-idle': not idle,
+            'low-clock': bool(highest and clocks and max(clocks) < 0.95 * highest),
+            'clock-varied': bool(clocks) and min(clocks) < 0.95 * max(clocks)}
+
+
+def raised(warnings: Dict[str, bool]) -> List[str]:
+    """The codes that hold."""
+    return [code for code, is_so in warnings.items() if is_so]
 
 
 def watched_extra(watched: Watched) -> Dict[str, Any]:
@@ -3323,22 +3341,14 @@ class OpenvpnTest(Test):
     def _warnings(self, timing: Timing, idle: bool) -> List[str]:
         watched, machine = timing.watched, self.context.machine
         used = timing.user + timing.system
-        highest = machine.highest_clock()
         processors = min(self.options.processes, machine.cores() or 1)
-        seen = {
-            'estimated': self.options.quick,
-            'single-run': len(timing.runs) == 1,
-            'unstable': len(timing.runs) > 1 and relative_spread(timing.runs) > UNSTABLE_SPREAD,
+        return raised({
+            **run_warnings(machine, timing.runs, watched, idle, self.options.quick),
             'short-run': timing.seconds < 1,
-            'not-idle': not idle,
             'disturbed': watched.others is not None and watched.others > IDLE_SHARE,
             'cpu-starved': (timing.seconds > 10 * self.host.cpu_resolution and timing.system <= timing.user
                             and used + self.host.cpu_resolution < 0.9 * timing.seconds * processors),
-            'system-heavy': timing.system > timing.user,
-            'low-clock': bool(highest and watched.clocks and max(watched.clocks) < 0.95 * highest),
-            'clock-varied': bool(watched.clocks) and min(watched.clocks) < 0.95 * max(watched.clocks),
-        }
-        return [code for code, is_so in seen.items() if is_so]
+            'system-heavy': timing.system > timing.user})
 
 
 BLOCK = 500000  # bytes; with 200 blocks the document's 100,000,000 bytes, 800 Mbit
@@ -3376,7 +3386,7 @@ class Route:
     incomplete = '%s%d of %d bytes arrived; the end of `dmesg` and of the log there may say why'
 
     def __init__(self, far: SshHost) -> None:
-        self.far, self.near, self.client = far, far.near, far.client
+        self.far, self.near, self.client, self.timer = far, far.near, far.client, far.timer
 
     def run(self, cipher: str, blocks: int, limit: float, tick: Tick) -> Tuple[Ran, int]:
         """Make the transfer: how it ended, and the bytes that arrived."""
@@ -3412,8 +3422,8 @@ class Route:
             if self._legacy(said):
                 return self.transfer(cipher, blocks, limit, tick)
             raise ssh_failure(self.client, ran._replace(err=said), limit, cipher)
-        if re.search(r'\btime: (?:command )?not found', said) and self.far.timer == 'time':
-            self.far.timer = 'local'  # /bin/sh knows it, and the login shell does not
+        if re.search(r'\btime: (?:command )?not found', said) and self.timer == 'time':
+            self.timer = self.far.next_timer()  # /bin/sh knows it, and the login shell does not
             return self.transfer(cipher, blocks, limit, tick)
         if re.search(r"\bdd['\"]?: (?:command not found|not found|No such file)|can't execute 'dd'", said):
             raise Unmeasurable('tool-missing', 'there is no dd at the other end', 'skipped')
@@ -3425,7 +3435,6 @@ class Route:
         copied = parse_dd(ran.err, BLOCK)
         return Transfer(seconds, clock, blocks * BLOCK * 8 / 1e6, ran.first or 0.0, copied.seconds if copied else None,
                         self.agreed(ran.err, cipher), (ran.user + ran.system) / max(ran.seconds, 0.001))
-
 
     def _legacy(self, said: str) -> bool:
         """Whether --legacy-ssh allows something that helps against what the client said: the MAC, say, that this cipher
@@ -3447,7 +3456,7 @@ class Download(Route):
         """See Route."""
         remote = {'time': 'time ' + self._dd(blocks), 'local': self._dd(blocks),
                   'uptime': "/bin/sh -c 'read -r U F </proc/uptime; %s; read -r V F </proc/uptime; echo uptime $U $V >&2'" % self._dd(blocks)}
-        command = self.client.command(self.far.destination, remote[self.far.timer], cipher, verbose=True)
+        command = self.client.command(self.far.destination, remote[self.timer], cipher, verbose=True)
         ran = self.near.run_all([command], limit, tick, SILENCE_SECONDS)[0]
         # The data are zeros. Text before them is a profile's, text after them what csh's `time` says there.
         return ran._replace(err=ran.err + ran.out.rpartition('\0')[2]), ran.zeros
@@ -3455,8 +3464,8 @@ class Download(Route):
     def timed(self, ran: Ran) -> Tuple[float, str]:
         """See Route. Without a clock there, ours from the first byte on: that leaves out the login."""
         times = far_times(ran.err)
-        if self.far.timer != 'local' and times.real:
-            return times.real, self.far.timer
+        if self.timer != 'local' and times.real:
+            return times.real, self.timer
         return ran.seconds - (ran.first or 0.0), 'local'
 
     def method(self, cipher: str, blocks: int) -> str:
@@ -3505,13 +3514,12 @@ class Amount(NamedTuple):
 
 
 class Series(NamedTuple):
-    """The transfers of one cipher: those that count, longer ones on a fast router, processors that the
-    router kept busy meanwhile (None where it does not tell), its sensors."""
+    """The transfers of one cipher: those that count, longer ones on a fast router, and what the router did
+    meanwhile: `others` are all of its programs, dd and the ssh server among them."""
 
     cipher: str
     transfers: Tuple[Transfer, ...]
     longer: Tuple[Transfer, ...]
-    busy: Optional[float]
     watched: Watched
 
 
@@ -3630,8 +3638,7 @@ class SshTest(Test):
 
     def _series(self, route: Route, one: Chosen, amount: Amount, left: float) -> Series:
         """Make the transfers; `left` s of them are still to come with this one."""
-        watch, before = Watch(self.context.machine), self.context.machine.ticks()
-        began = self.host.clock()
+        watch, began = Watch(self.context.machine), self.host.clock()
 
         def run(blocks: int) -> Transfer:
             def tick(_elapsed: float) -> None:
@@ -3645,12 +3652,7 @@ class SshTest(Test):
             transfers.append(run(amount.blocks))
         more = min(int(LONG_ENOUGH / median([t.seconds for t in transfers]) + 1) * DOCUMENT_BLOCKS, MOST_BLOCKS)
         longer = [run(more) for _ in range(3 if amount.longer else 0)]
-        busy = self._busy(before, began)
-        return Series(one.cipher, tuple(transfers), tuple(longer), busy, watch.end())
-
-    def _busy(self, before: Optional[Ticks], began: float) -> Optional[float]:
-        after, elapsed = self.context.machine.ticks(), self.host.clock() - began
-        return (after.busy - before.busy) / elapsed if after and before and elapsed > 0 else None
+        return Series(one.cipher, tuple(transfers), tuple(longer), watch.end())
 
     def _values(self, route: Route, series: Series, idle: bool, substituted: bool) -> Dict[str, Any]:
         runs = [transfer.seconds for transfer in series.transfers]
@@ -3674,7 +3676,7 @@ class SshTest(Test):
             'mbit_s_long': rounded(median(rates)) if rates else None, 'clock': series.transfers[0].clock,
             'dd_s': rounded(series.transfers[-1].dd), 'connect_s': rounded(median([transfer.connect for transfer in every])),
             'rtt_ms': rounded(1e3 * route.far.rtt, 1) if route.far.rtt is not None else None,
-            'client': self.client.version(), 'router_cpu': rounded(series.busy), 'client_cpu': rounded(client),
+            'client': self.client.version(), 'router_cpu': rounded(series.watched.others), 'client_cpu': rounded(client),
             'link_mbit_s': link, 'limit': self._limit(series, client, link), 'legacy': list(self.client.legacy[1::2]) or None,
             **{key: value for key, value in watched_extra(series.watched).items() if key != 'others_cpu'},
             'governor': self.context.machine.governor()}
@@ -3692,27 +3694,19 @@ class SshTest(Test):
             return 'both ends'
         if not self.options.peer and client > BOUND_SHARE:
             return 'client'
-        return None if series.busy is None else 'router' if series.busy >= IDLE_ROUTER else 'other'
+        return None if series.watched.others is None else 'router' if series.watched.others >= IDLE_ROUTER else 'other'
 
     def _warnings(self, series: Series, extra: Dict[str, Any], idle: bool, substituted: bool) -> List[str]:
         runs = [transfer.seconds for transfer in series.transfers]
-        clocks, highest = series.watched.clocks, self.context.machine.highest_clock()
-        seen = {
-            'estimated': self.options.quick,
-            'single-run': len(runs) == 1,
-            'unstable': len(runs) > 1 and relative_spread(runs) > UNSTABLE_SPREAD,
+        return raised({
+            **run_warnings(self.context.machine, runs, series.watched, idle, self.options.quick),
             'short-run': max(runs) < 1,
-            'not-idle': not idle,
             'substituted-cipher': substituted,
             'loopback': self.loopback,
             'legacy-ssh': bool(self.client.legacy),
             'client-bound': extra['limit'] == 'client',
             'link-bound': extra['limit'] == 'link',
-            'not-cpu-bound': extra['limit'] in ('client', 'link', 'other') and series.busy is not None and series.busy < IDLE_ROUTER,
-            'low-clock': bool(highest and clocks and max(clocks) < 0.95 * highest),
-            'clock-varied': bool(clocks) and min(clocks) < 0.95 * max(clocks),
-        }
-        return [code for code, is_so in seen.items() if is_so]
+            'not-cpu-bound': extra['limit'] in ('client', 'link', 'other') and series.watched.others is not None and series.watched.others < IDLE_ROUTER})
 
 
 def link_mbit_s(route: Route) -> Optional[float]:
@@ -3747,7 +3741,7 @@ def providers_of(machine: Machine) -> Providers:
     modern = bool(version and re.match(r'OpenSSL [3-9]', version.group()))
     build = parse_openvpn_version(host.run('openvpn', '--version').out) if host.find('openvpn') else None
     modules = re.findall(r'^(\w+) ', host.text('/proc/modules'), re.M) + re.findall(r'(\w+)\.ko$', host.output('kldstat'), re.M)
-    return Providers(tuple(machine.crypto_drivers()), version.group() if version else None,
+    return Providers(tuple(machine.crypto_drivers()), plain(version.group(), 40) if version else None,
                      tuple(parse_engines(host.output('openssl', 'engine', '-t', '-c'))),
                      tuple(parse_providers(host.output('openssl', 'list', '-providers'))) if modern else (),
                      bool(build and build.dco), tuple(modules))
@@ -4057,7 +4051,10 @@ class KernelTest(Test):
         rounds = KERNEL_QUICK_ROUNDS if self.context.options.quick else KERNEL_ROUNDS
         self.context.listener.note('%d algorithms, about %s for each driver' % (len(wanted), spoken(rounds * 2 * len(KERNEL_SIZES) * KERNEL_SLICE)))
         for one in wanted:
-            yield from self._side_by_side(one, rounds, idle)
+            try:
+                yield from self._side_by_side(one, rounds, idle)
+            except Unmeasurable as error:
+                yield self._none(one, None, error)
 
     def _load(self) -> None:
         """The modules that --load names, and no others."""
@@ -4176,8 +4173,8 @@ class KernelTest(Test):
 
         def rate(size: int, ways: Sequence[bool]) -> float:
             return 8 * size * len(ways) / 1e6 / sum(median(seen[size, way]) for way in ways)
-        warnings = {'estimated': self.context.options.quick, 'unstable': relative_spread(runs) > UNSTABLE_SPREAD, 'not-idle': not idle,
-                    'disturbed': watched.others is not None and watched.others > IDLE_SHARE}
+        warnings = raised({**run_warnings(self.context.machine, runs, watched, idle, self.context.options.quick),
+                           'disturbed': watched.others is not None and watched.others > IDLE_SHARE})
         extra: Dict[str, Any] = {
             'name': one.name, 'kind': driver.kind, 'unit': driver.unit, 'module': driver.module, 'priority': driver.priority or None,
             'in_use': driver == next(iter(self._listed(one)), None), 'request_bytes': largest,
@@ -4187,7 +4184,7 @@ class KernelTest(Test):
             'net_mbit_s_1424': rounded(self._net_rate(seen, ways)), 'faster_from': self._faster_from(driver, results, others),
             **watched_extra(watched), 'governor': self.context.machine.governor()}
         return {**self._names(one, driver), 'seconds': seconds, 'mbit': mbit, 'mbit_s': mbit / seconds, 'runs': runs, 'spread': relative_spread(runs),
-                'warnings': [code for code, is_so in warnings.items() if is_so], 'extra': extra}
+                'warnings': warnings, 'extra': extra}
 
     @staticmethod
     def _net_rate(seen: Dict[Tuple[int, bool], List[float]], ways: Sequence[bool]) -> Optional[float]:
@@ -4294,11 +4291,11 @@ class OpensslTest(Test):
         rates = [count * largest * 8 / 1e6 / seconds for speeds in seen for size, (count, seconds) in speeds.items() if size == largest]
         mbit = seen[-1][largest][0] * largest * 8 / 1e6
         took = [mbit / rate for rate in rates]
-        by_size = {size: seconds / count for speeds in seen for size, (count, seconds) in speeds.items() if count}
+        by_size = {size: seconds / count for speeds in seen for size, (count, seconds) in speeds.items()}
         fitted = least_squares([(1.0, float(size)) for size in by_size], list(by_size.values())) if len(by_size) > 1 else None
-        warnings = {'estimated': self.options.quick, 'single-run': len(took) == 1, 'unstable': relative_spread(took) > UNSTABLE_SPREAD, 'not-idle': not idle}
+        warnings = raised(run_warnings(self.context.machine, took, watched, idle, self.options.quick))
         return {**self._names(name), 'seconds': median(took), 'mbit': mbit, 'mbit_s': mbit / median(took), 'runs': took, 'spread': relative_spread(took),
-                'warnings': [code for code, is_so in warnings.items() if is_so],
+                'warnings': warnings,
                 'extra': {'block_bytes': largest, **{'mbit_s_%d' % size: rounded(8e-6 * size / seconds) for size, seconds in sorted(by_size.items()) if size != largest},
                           'per_call_us': rounded(1e6 * max(fitted[0], 0.0), 4) if fitted else None, 'per_byte_ns': rounded(1e9 * fitted[1], 4) if fitted else None,
                           'clock_mhz': watched_extra(watched)['clock_mhz'], 'temperature_c': watched_extra(watched)['temperature_c'],
@@ -4353,7 +4350,7 @@ class Session:
     def _general_warnings(self) -> Tuple[str, ...]:
         seen = {'virtual-machine': bool(self.facts.virtual), 'mixed-cores': self.facts.mixed_cores,
                 'cryptodev-loaded': self.context.machine.slow_crypto(), 'clock-unset': not clock_is_set(self.host)}
-        return tuple(code for code, is_so in seen.items() if is_so)
+        return tuple(raised(seen))
 
 
 def exit_status(lines: Sequence[Line], unmet: bool) -> int:

@@ -470,7 +470,7 @@ def series(*seconds, **more):
     client, longer, busy = more.get('client', 0.1), more.get('longer', ()), more.get('busy', 1.0)
     agreed = rb.Negotiated('aes128-cbc', 'hmac-sha1', 'none')
     made = [rb.Transfer(one, 'time', 800.0, 0.1, None, agreed, client) for one in seconds]
-    return rb.Series('aes128-cbc', tuple(made), tuple(longer), busy, rb.Watched(None, more.get('clocks', ()), ()))
+    return rb.Series('aes128-cbc', tuple(made), tuple(longer), rb.Watched(busy, more.get('clocks', ()), ()))
 
 
 class TestLimits:
