@@ -594,6 +594,29 @@ class TestWrongAnswers:
         assert (status, line.status, line.reason, line.mbit_s) == (rb.EXIT_FAILED, 'failed', 'tool-failed', None)
 
 
+class TestRefusedMeanwhile:
+    def test_a_driver_that_gives_up_costs_its_algorithm_only(self, monkeypatch):
+        seconds = rb.KernelRun.seconds
+
+        def tired(self, size, requests, encrypt):
+            if self.algorithm.cipher == 'aes-128-ctr':
+                raise OSError(5, 'Input/output error')
+            return seconds(self, size, requests, encrypt)
+        monkeypatch.setattr(rb.KernelRun, 'seconds', tired)
+        status, lines = lines_of(FakeKernel(ALL), tests=('kernel',), ciphers=('aes-128-ctr', 'aes-256-ctr'))
+        assert (status, [(line.cipher, line.status, line.mbit_s is None) for line in lines]) == (
+            rb.EXIT_FAILED, [('aes-128-ctr', 'failed', True), ('aes-256-ctr', 'ok', False)])
+
+
+def test_a_speed_of_nothing_is_none():
+    assert rb.parse_speed('+DT:aes-128-cbc:1:16384\n+R:0:aes-128-cbc:1.000000\n') == {}
+
+
+def test_a_librarys_name_cannot_reach_a_terminal_raw():
+    host = FakeHost(answers={'openssl version': 'OpenSSL \x1b[31m3.0\n', 'openssl': '', 'uname': 'Linux 6.1 x86_64\n'})
+    assert '\x1b' not in rb.providers_of(rb.machine_of(host)).openssl
+
+
 class TestNotThere:
     def test_no_api(self):
         status, lines = lines_of(FakeKernel(CBC, modules=('ext4',)), tests=('kernel',))

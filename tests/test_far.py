@@ -592,6 +592,7 @@ class TestTimes:
         ('       14.20 real         0.05 user         2.90 sys\nstatus 0\n', (0, 14.2, 0.01, 0.05, 2.9)),
         ('real 14\nuser 0\nsys 3\nstatus 0\n', (0, 14.0, 1.0, 0.0, 3.0)),
         ('0m0.00s 0m0.00s\n0m0.05s 0m2.90s\nuptime 1000.10 1014.30\nstatus 0\n', (0, 14.2, 0.02, 0.05, 2.9)),
+        ('uptime 1.00 1.50\n0m0.05s 0m2.90s\nuptime 1000.10 1014.30\nstatus 0\n', (0, 14.2, 0.02, 0.05, 2.9)),
         ('0m0.000000s 0m0.010000s\n1m0.050000s 0m2.900000s\nstatus 137\n', (137, None, None, 60.05, 2.9)),
         ('sh: time: not found\nstatus 127\n', (127, None, 1.0, 0.0, 0.0)),
         ('real\t0m 0.00s\nuser\t0m 0.00s\nsys\t0m 0.00s\nstatus 0\n', (0, None, 0.01, 0.0, 0.0)), ('', (255, None, 1.0, 0.0, 0.0))])

@@ -483,7 +483,7 @@ class TestLimits:
         return rb.SshTest(context_of(host))
 
     @pytest.mark.parametrize('seconds,client,busy,link,limit,warnings', [
-        (14.2, 0.1, 0.99, None, 'router', ()), (14.2, 0.1, 1.9, 1000.0, 'router', ()), (14.2, 0.1, 0.80, None, 'router', ()),
+        (49.0, 0.1, 0.0, None, 'other', ('not-cpu-bound',)), (14.2, 0.1, 0.99, None, 'router', ()), (14.2, 0.1, 1.9, 1000.0, 'router', ()), (14.2, 0.1, 0.80, None, 'router', ()),
         (49.0, 0.1, 0.38, None, 'other', ('not-cpu-bound',)), (14.2, 0.1, 0.79, None, 'other', ('not-cpu-bound',)),
         (8.4, 0.1, 0.5, 100.0, 'link', ('link-bound', 'not-cpu-bound')), (8.4, 0.1, 0.99, 100.0, 'link', ('link-bound',)),
         (9.0, 0.1, 0.99, 100.0, 'router', ()), (1.5, 0.95, 0.5, 1000.0, 'client', ('client-bound', 'not-cpu-bound')),
@@ -536,6 +536,17 @@ class TestLimits:
     def test_the_address_is_the_routers_word_and_so_checked(self, side, told, address):
         side.client(after="SSH_CONNECTION='%s'; export SSH_CONNECTION" % told)
         assert side.host().address() == address
+
+
+def test_r25_a_login_shell_without_time(side):
+    """/bin/sh knows `time` and the login shell does not: the router's uptime is next."""
+    side.client(run='case $word in time*) refuse "-ash: time: not found" 127;; esac; exec SHELL -c "$word"')
+    host = side.host()
+    host.survey(rb.SURVEY)
+    host.timer = 'time'
+    route = rb.Download(host)
+    transfer = route.transfer('aes128-cbc', 400, 20)
+    assert transfer.clock in ('uptime', 'local') and route.timer == 'uptime' and host.timer == 'time' and transfer.seconds > 0
 
 
 class TestOtherWays:
