@@ -2805,6 +2805,7 @@ class Test:
 
     name = ''
     title = ''
+    usual = True  # whether it is worth while where nobody has named it
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -2812,7 +2813,7 @@ class Test:
 
     def by_default(self) -> bool:
         """Whether it runs when no test was named."""
-        return True
+        return self.usual
 
     def ready(self) -> str:
         """What will be measured with, in words. Raises Unmeasurable with the remedy."""
@@ -4009,11 +4010,8 @@ class KernelTest(Test):
 
     name = 'kernel'
     title = 'the kernel\'s crypto (AF_ALG)'
+    usual = False  # it is about IPsec
     MODULES = {'skcipher': 'algif_skcipher', 'aead': 'algif_aead', 'hash': 'algif_hash'}
-
-    def by_default(self) -> bool:
-        """See Test. It is about IPsec."""
-        return False
 
     def ready(self) -> str:
         """See Test."""
@@ -4213,6 +4211,7 @@ class OpensslTest(Test):
 
     name = 'openssl'
     title = 'the OpenSSL library (openssl speed)'
+    usual = False  # no VPN gets as much as the library alone
     NAMES = ('aes-128-cbc', 'aes-256-cbc', 'aes-128-ctr', 'aes-256-ctr', 'aes-128-gcm', 'aes-256-gcm', 'chacha20-poly1305', 'sha1', 'sha256')
 
     def __init__(self, context: Context) -> None:
@@ -4220,10 +4219,6 @@ class OpensslTest(Test):
         self.options = context.options
         self.version: Optional[str] = None
         self.sized = True  # whether this build takes -bytes and -seconds, which came with OpenSSL 1.1.1
-
-    def by_default(self) -> bool:
-        """See Test. No VPN gets as much as the library alone."""
-        return False
 
     def ready(self) -> str:
         """See Test."""
@@ -4867,15 +4862,15 @@ def crypto_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
 def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Optional[Terminal]) -> int:
     """A line for each test of a router that could not be asked anything."""
     tests = getattr(arguments, 'tests', ['crypto'])
-    asked = tests or [kind.name for kind in TESTS]
     run = os.urandom(4).hex()
-    for name in asked:
-        emitter(terminal)(Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
-                               reason=error.reason, detail=error.detail))
+    lines = [Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
+                  reason=error.reason, detail=error.detail) for name in tests or [kind.name for kind in TESTS if kind.usual]]
+    for line in lines:
+        emitter(terminal)(line)
     if terminal:
         where = host.destination.where if isinstance(host, SshHost) else 'this machine'
         terminal.note('%s: %s' % (plain(where), error.detail))
-    return EXIT_FAILED
+    return exit_status(lines, False)
 
 
 def test_states(context: Context) -> List[Dict[str, Any]]:

@@ -104,7 +104,24 @@ def names_of(pid):
     return {read('/proc/%s/comm' % pid).decode().rstrip('\n'), *names[:shown]}
 
 
-class Router:
+class Guest:
+    """What comes up with _start(stack), which leaves on the stack how everything goes down again."""
+
+    def __enter__(self):
+        need_lab()
+        with contextlib.ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _start(self, stack):
+        raise NotImplementedError
+
+
+class Router(Guest):
     """A router's root, and an ssh server that can be reached from a network namespace beside it.
 
     name      SUITE-ARCH, as make-router.sh takes it
@@ -145,16 +162,6 @@ class Router:
         return self.name.split('-')[1] != run(['dpkg', '--print-architecture']).strip()
 
     # --- coming up and going down
-
-    def __enter__(self):
-        need_lab()
-        with contextlib.ExitStack() as stack:
-            self._start(stack)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_):
-        self._stack.close()
 
     def _start(self, stack):
         self.directory = tempfile.mkdtemp(prefix='routerbench-' + self.tag + '-')

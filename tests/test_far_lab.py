@@ -20,6 +20,7 @@ import pytest
 import paired
 import routerbench as rb
 from fakes import AGENT
+from farside import until
 from routers import Router, run, words, write
 
 pytestmark = pytest.mark.lab
@@ -120,14 +121,6 @@ def bad(ended, reason, status='failed'):
     assert ended.status in (1, 4)
     assert line.mbit_s is None and line.seconds is None and line.runs in ([], None)
     return line
-
-
-def until(true, limit=5):
-    """Wait for a moment until it is so; whether it is."""
-    deadline = time.monotonic() + limit
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return true()
 
 
 def left_here():

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from farside import until
 from routers import HERE, Router, ran, words
 
 pytestmark = pytest.mark.lab
@@ -60,14 +61,6 @@ def ok(router, command, *options, **more):
     status, out, err = router.call(command, *options, **more)
     assert status == 0, err
     return out
-
-
-def until(true, limit=5):
-    """Wait for a moment until it is so; whether it is."""
-    deadline = time.monotonic() + limit
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return true()
 
 
 @pytest.fixture(autouse=True)

@@ -630,8 +630,12 @@ class TestCommandLine:
 
     def test_all_tests_of_a_router_that_does_not_answer(self, main):
         status, lines, _ = main('--quiet', '--on', 'root@192.0.2.2')
-        assert status == rb.EXIT_FAILED and [line['test'] for line in lines] == [kind.name for kind in rb.TESTS]
+        assert status == rb.EXIT_FAILED and [line['test'] for line in lines] == ['openvpn', 'ssh']
         assert {line['reason'] for line in lines} == {'connection-refused'} and len({line['run'] for line in lines}) == 1
+
+    def test_without_an_ssh_client_nothing_can_be_measured(self, main, tmp_path):
+        status, lines, _ = main('--quiet', '--on', 'root@192.0.2.2', '--ssh', str(tmp_path / 'nosuch'))
+        assert (status, [line['reason'] for line in lines]) == (rb.EXIT_NOTHING, ['tool-missing'] * 2)
 
     def test_info(self, main, side):
         status, reports, err = main('info', '--on', 'root@192.0.2.1')

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 
+from farside import until
 from routers import HERE
 from vms import Vm
 
@@ -44,14 +44,6 @@ def traces(text):
         except OSError:
             continue
     return found
-
-
-def until(true, limit=5):
-    """Wait for a moment until it is so; whether it is."""
-    deadline = time.monotonic() + limit
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return true()
 
 
 def ok(vm, command, **more):

@@ -22,7 +22,7 @@ import tarfile
 import tempfile
 import time
 
-from routers import LAB, MORTAL, need_lab, prepare, ran, read, run, words, write
+from routers import LAB, MORTAL, Guest, prepare, ran, read, run, words, write
 
 # qemu's name, its machine, the processor if none is asked for, and the console as Linux calls it.
 MACHINES = {
@@ -35,7 +35,7 @@ LISTENING = b'Not backgrounding'  # dropbear's own words
 FORWARDED = re.compile(r'HOST_FORWARD\]\s+\d+\s+127\.0\.0\.1\s+(\d+)\s')
 
 
-class Vm:
+class Vm(Guest):
     """An emulated machine, and an ssh server in it that can be reached from here.
 
     arch      'amd64', 'mipsel' or 'ppc64el'
@@ -57,16 +57,6 @@ class Vm:
         self.enter = []  # as a Router has it: what goes before a command that is to reach this machine
 
     # --- coming up and going down
-
-    def __enter__(self):
-        need_lab()
-        with contextlib.ExitStack() as stack:
-            self._start(stack)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_):
-        self._stack.close()
 
     def _start(self, stack):
         prepare('setup-vm.sh', self.arch)
