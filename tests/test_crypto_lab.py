@@ -55,7 +55,7 @@ def test_every_release_is_measured(place, root):  # noqa: F811
         assert re.match(ROOTS[root], line.library)
         assert line.extra['block_bytes'] == 16384 and len(line.runs) == 3
         assert line.mbit_s == pytest.approx(line.mbit / line.seconds, rel=1e-3)
-        assert line.extra['mbit_s_16'] < line.extra['mbit_s_1424'] < 1.2 * line.mbit_s
+        assert line.extra['mbit_s_16'] < line.extra['mbit_s_1424'] < 2 * line.mbit_s   # slips of unit, not the neighbours' load
 
 
 @EVERY_ROOT
