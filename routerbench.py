@@ -39,6 +39,8 @@ if __name__ == '__main__' and sys.argv[1:] == ['--version']:  # package managers
     sys.exit()
 
 import errno
+import math
+import operator
 import os
 import re
 import select
@@ -51,13 +53,14 @@ from typing import (Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, N
 SCHEMA = 1
 RELEASE_YEAR = 2026  # a router whose clock shows an earlier year has not been told the time
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOTHING, EXIT_INTERRUPTED = 0, 1, 2, 4, 130
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNSOUND, EXIT_NOTHING, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 EXITS: Dict[int, str] = {
-    EXIT_OK: 'everything asked for was measured',
-    EXIT_FAILED: 'something that was asked for could not be measured; the other lines are good',
+    EXIT_OK: 'everything asked for was measured; `validate`: all is fit to be merged',
+    EXIT_FAILED: 'something that was asked for could not be measured; the other lines are good; or a file could not be read or written',
     EXIT_USAGE: 'wrong usage',
-    EXIT_NOTHING: 'nothing could be measured here; each line says what is missing',
+    EXIT_UNSOUND: '`validate`: something is not fit to be merged',
+    EXIT_NOTHING: 'nothing could be measured here, and each line says what is missing; `table`: no row',
     EXIT_INTERRUPTED: 'interrupted by Ctrl-C, a hang-up or `kill`',
 }
 
@@ -554,6 +557,19 @@ def parse_dd(text: str, block: int) -> Optional[Copied]:
         return None
     timed = re.findall(r'^\d+ bytes .*(?:copied, |transferred in )(\d+(?:[.,]\d+)?(?:e-?\d+)?) s', text, re.M)
     return Copied(int(records[-1][0]) * block, float(timed[-1].replace(',', '.')) if timed else None)
+
+
+RATE_PREFIXES = {'': 1e-6, 'k': 1e-3, 'K': 1e-3, 'M': 1.0, 'G': 1e3, 'Ki': 1.024e-3, 'Mi': 1.048576, 'Gi': 1073.741824}
+
+
+def parse_rate(text: str) -> float:
+    """Mbit/s in a rate with its unit: `14.5 MByte/s`, `11.8MiB/s`, `6.97 Gbits/sec`, `3.4MB/s`. ValueError without
+    one, and for `Mb/s` and `mb/s`, which people write for both."""
+    match = re.match(r'(\d{1,15}(?:[.,]\d{1,15})?)\s*([kKMG]i?|)(?:((?i:bits?)|b(?=ps))|(?i:bytes?)|B)(?:ps|/s|/sec)\Z', text.strip())
+    if not match:
+        raise ValueError('not a rate with a unit such as Mbit/s or MByte/s: %s' % plain(text, 40))
+    number, prefix, bits = match.groups()
+    return float(number.replace(',', '.')) * RATE_PREFIXES[prefix] * (1 if bits else 8)
 
 
 def parse_assignments(text: str) -> Dict[str, str]:
@@ -1072,6 +1088,7 @@ def telling_line(text: str) -> str:
 SYSTEM_PATH = ('/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin',
                '/opt/sbin', '/opt/bin')  # cron's PATH is shorter than a login's
 KEPT_HEAD, KEPT_TAIL = 1 << 16, 1 << 13  # bytes of a tool's output that are kept
+LONGEST_LINE = 1 << 18  # bytes of a line in a file; real ones are under 20 kB
 CHUNK = 1 << 18  # bytes taken from a stream at once
 BULK, BULK_PAUSE = 1 << 14, 0.0015  # a stream that brings so much is let fill its pipe, so that reading it costs next to nothing
 SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
@@ -1440,6 +1457,40 @@ class LocalHost(Host):
         except OSError as error:
             raise Absent(path) from error
         return b''.join(piece or b'' for piece in pieces)[:limit]
+
+    def lines(self, path: str) -> Iterator[bytes]:
+        """The lines of a file, a pipe or (`-`) stdin, with their ends; of one longer than LONGEST_LINE only the
+        beginning. Raises OSError, also for directories and devices."""
+        from functools import partial
+        descriptor = os.dup(0) if path == '-' else os.open(self._path(os.path.abspath(path)), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, 'rb', buffering=CHUNK) as file:
+            mode = os.fstat(descriptor).st_mode
+            if path != '-' and not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+                raise OSError(errno.EINVAL, 'neither a file nor a pipe')
+            os.set_blocking(descriptor, True)
+            for line in iter(partial(file.readline, LONGEST_LINE), b''):
+                yield line
+                while len(line) == LONGEST_LINE and line[-1:] != b'\n':
+                    line = file.readline(LONGEST_LINE)
+
+    def append(self, path: str, text: str) -> None:
+        """Add whole lines to a file, in one write and alone; a line that a power cut tore is ended first. What
+        does not fit leaves the file as it was. Raises OSError."""
+        import fcntl
+        descriptor = os.open(self._path(os.path.abspath(path)), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            size = os.fstat(descriptor).st_size
+            torn = size and os.pread(descriptor, 1, size - 1) != b'\n'
+            data = b'\n' * bool(torn) + text.encode('utf-8', 'replace')
+            try:
+                if os.write(descriptor, data) < len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+        finally:
+            os.close(descriptor)
 
     def names(self, path: str) -> List[str]:
         """See Host."""
@@ -4367,7 +4418,7 @@ def stamp(now: float) -> str:
 
 
 # --- output -------------------------------------------------------------------------------------
-# Results know nothing of this: each function turns lines or facts into text.
+# Results know nothing of this and what follows: each function turns lines or facts into text.
 
 def write_out(stream: int, text: str) -> None:
     """Write in UTF-8, whatever the locale, and at once: nothing is left to be written, and to fail,
@@ -4395,10 +4446,10 @@ def figure(value: Optional[float]) -> str:
     return '%.0f' % value if value >= 1000 else '%.1f' % value if value >= 100 else '%.2f' % value
 
 
-def columns(rows: Sequence[Sequence[str]]) -> List[str]:
-    """Rows as aligned text: the first column to the left, the others to the right."""
+def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> List[str]:
+    """Rows as aligned text: these columns to the left, the others to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return ['  '.join([row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]).rstrip()
+    return ['  '.join(cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))).rstrip()
             for row in rows]
 
 
@@ -4418,13 +4469,888 @@ def line_title(line: Line) -> str:
     return '%s + %s' % (cipher, line.auth) if line.auth else cipher
 
 
+def plain_title(line: Line) -> str:
+    """`AES-128-CBC + SHA1`, `SHA1`, `AES-128-GCM (ESP)`."""
+    esp = ' (ESP)' if line.extra.get('name', '').startswith('rfc4106') else ''
+    return line.auth or '' if line.cipher == 'none' else line_title(line) + esp
+
+
+# --- journal ------------------------------------------------------------------------------------
+# Files of lines: what writers, power cuts and people left in them.
+
+TORN = ('not-json', 'not-utf8', 'too-long', 'foreign')
+
+
+Found = Tuple[int, Any, str]  # line number; a JSON object, or the code in FINDINGS of why there is none; then also the text
+
+
+def read_objects(lines: Iterable[bytes]) -> Iterator[Found]:
+    """The JSON objects of a file, and what is none. Several on a line are several, and those that
+    stand behind a torn one are found."""
+    import json
+    scan = json.JSONDecoder().raw_decode  # json.loads() without its checks, which cost a tenth
+    for number, data in enumerate(lines, 1):
+        try:
+            text = data.decode()
+            value, end = scan(text, 0)
+            if text[end:] != '\n' or type(value) is not dict:
+                raise ValueError
+        except (ValueError, RecursionError):
+            yield from salvaged(number, data, scan)
+        else:
+            yield number, value, ''
+
+
+def salvaged(number: int, data: bytes, scan: Callable[[str, int], Tuple[Any, int]]) -> Iterator[Found]:
+    """What can be had from a line that is not just one object."""
+    if len(data) >= LONGEST_LINE and not data.endswith(b'\n'):
+        yield number, 'too-long', ''
+        return
+    try:
+        text = data.decode('utf-8-sig' if number == 1 else 'utf-8').strip('\x00 \t\r\n')  # some file systems fill what a power cut took with zeros
+    except ValueError:
+        yield number, 'not-utf8', data.decode('utf-8', 'replace')
+        return
+    at = 0
+    while at < len(text):
+        try:
+            value, end = scan(text, at)
+            yield number, value if type(value) is dict else 'foreign', text
+        except (ValueError, RecursionError):
+            yield number, 'not-json', text
+            begin = text.find('{"schema"', at + 1)
+            end = begin if begin > 0 else len(text)
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+
+
+# --- soundness ----------------------------------------------------------------------------------
+# Which lines are fit to stand in a table, and why the others are not.
+
+FINDINGS: Dict[str, Tuple[str, str]] = {  # code: why it matters, how to mend it
+    'above-link': ('no more than the link carries can have arrived', 'measure again; see extra.link_mbit_s'),
+    'aes256-faster': ('AES256 has 14 rounds where AES128 has 10', 'measure both again on an idle router'),
+    'arithmetic': ('the figures of a line have to agree with each other', 'correct the figure that was typed or converted, or measure again'),
+    'cells': ('a row that has lost or won a cell says something else', 'give the row as many cells as the head; escape | and ^ in names'),
+    'duplicate': ('it would count twice', 'delete one of them'),
+    'foreign': ('only lines of routerbench can be merged', 'delete it'),
+    'implausible': ('processors of this family do not do that: most often MByte were taken for MBit, or the clock is wrong', 'look at the unit and at `mhz`'),
+    'key-missing': ('every line has every key', 'send the line as it was printed'),
+    'key-type': ('a table cannot tell what it means', 'send the line as it was printed'),
+    'key-unknown': ('only what is on the list of keys is published', 'delete the key, or use the version of routerbench that wrote it'),
+    'missing-detail': ('nobody could repeat it or compare it with another', 'send the line as it was printed'),
+    'missing-fact': ('a row is of a device and its processor', 'measure with --device and --cpu, or write them in'),
+    'not-fit': ('the figure is not the router\'s own, or was disturbed', 'measure again, and mend what the code names first'),
+    'not-merged': ('the table has figures of the full method, between two machines', 'measure without --quick, and with --on or --peer'),
+    'not-json': ('the line is torn or is no JSON', 'delete it; --output writes whole lines only'),
+    'not-utf8': ('the line is torn or was converted', 'delete it; send the file as it was written'),
+    'placeholder': ('it names no device', 'give the name on the label, with --device'),
+    'private': ('it looks like an address, and lines are public', 'replace it, with --device or by hand'),
+    'range': ('no router can have it', 'correct it, or measure again'),
+    'schema': ('it was written by a newer routerbench', 'update routerbench'),
+    'too-long': ('no line is that long', 'delete it'),
+    'unit': ('the column is MBit/s, 10^6 bits per second', 'convert it: 1 MByte/s is 8 MBit/s, 1 MiB/s is 8.389'),
+    'zero': ('a failure is no speed', 'delete the row, or measure again'),
+}
+NOTES: Dict[str, str] = {  # no fault, but good to know before merging
+    'marked': 'it stands in the table with a mark',
+    'no-result': 'it has no figure, and so gives no row',
+}
+NOT_FIT = ('client-bound', 'cpu-starved', 'disturbed', 'link-bound', 'not-cpu-bound', 'not-idle', 'unstable')  # no row at all
+NOT_MERGED = ('estimated', 'loopback')  # a row with a mark, but none to contribute
+NO_ROW = ('above-link', 'arithmetic', 'implausible', 'missing-fact', 'no-result', 'not-fit', 'placeholder', 'private', 'range', 'zero')
+APART = ('estimated', 'imported', 'loopback', 'virtual-machine')  # never in one row with others
+MARKS = ('estimated', 'imported', 'loopback', 'substituted-cipher', 'virtual-machine', 'single-run', 'short-run', 'low-clock', 'clock-varied', 'mixed-cores')
+
+FAMILIES = (('MIPS', r'MIPS|Octeon|Lantiq|Realtek RTL'), ('PPC', r'PPC|PowerPC|POWER'), ('ARM', r'ARM|Cortex|aarch64|XScale|Marvell|Qualcomm|Apple'),
+            ('x86', r'x86|i[3-6]86|amd64|Intel|AMD|VIA'))
+# Mbit/s per MHz of one core. Slowest seen: 0.034 (MIPS R3000, ssh); a unit slip of 8 leaves the band on either side. 0.5 is 16
+# cycles a byte, less than any AES in software takes on a core of that kind; with instructions it is under one.
+PER_MHZ: Dict[str, Tuple[float, float]] = {'MIPS': (0.008, 0.5), 'PPC': (0.01, 0.6), 'ARM': (0.008, 30.0), 'x86': (0.008, 60.0), 'other': (0.003, 60.0)}
+AES_UNITS = r'Octeon|POWER'  # whose cores have instructions for AES though their family has not
+FASTEST_MBIT_S = 1e6
+
+
+class Finding(NamedTuple):
+    """What is wrong with a line or a row (or, by a code of NOTES, only remarkable): `code` is in FINDINGS or NOTES."""
+
+    code: str
+    what: str
+
+    def grave(self) -> bool:
+        """Whether the row is not fit to be merged."""
+        return self.code in FINDINGS
+
+
+def cpu_family(cpu: Optional[str], arch: Optional[str] = None) -> str:
+    """`MIPS`, `PPC`, `ARM`, `x86` or `other`."""
+    text = '%s %s' % (arch or '', cpu or '')
+    return next((family for family, shape in FAMILIES if re.search(r'(?i)(?<![a-z])(?:%s)' % shape, text)), 'other')
+
+
+def key_fault(key: str, value: Any) -> Optional[str]:
+    """What a key of a line should hold, if it does not."""
+    def number(one: Any) -> bool:
+        return type(one) in (int, float) and abs(one) < 1e15
+    if key in ('runs', 'warnings'):
+        kind, good = ('numbers', number) if key == 'runs' else ('words', lambda one: type(one) is str)
+        return None if type(value) in (list, tuple) and all(map(good, value)) else 'a list of %s' % kind
+    if key == 'extra':
+        return None if type(value) is dict else 'an object'
+    if key in ('schema', 'cores'):
+        return None if type(value) is int and 0 <= value < 1e9 or (value is None and key == 'cores') else 'a whole number'
+    if value is None and Line._field_defaults[key] in (None, ''):
+        return None if Line._field_defaults[key] is None else 'a text'
+    numeric = key in ('mhz', 'seconds', 'mbit', 'mbit_s', 'spread')
+    return None if (number(value) if numeric else type(value) is str) else 'a number' if numeric else 'a text'
+
+
+def line_of(found: Dict[str, Any]) -> Tuple[Optional[Line], List[Finding]]:
+    """The line that a JSON object is, with what is wrong with its keys; None where it is none or
+    one of a key holds something that a line cannot."""
+    if type(found.get('schema')) is not int or not isinstance(found.get('test'), str):
+        return None, [Finding('foreign', 'JSON, but no line of routerbench')]
+    if found['schema'] > SCHEMA:
+        return None, [Finding('schema', 'schema %d, and this routerbench knows %d' % (found['schema'], SCHEMA))]
+    findings = [Finding('key-unknown', 'the key `%s`' % plain(key, 40)) for key in found if key not in Line._fields]
+    findings += [Finding('key-missing', 'there is no `%s`' % key) for key in Line._fields if key not in found]
+    known = {key: value for key, value in found.items() if key in Line._fields}
+    wrong = [Finding('key-type', '`%s` is not %s' % (key, fault)) for key, fault in ((key, key_fault(key, value)) for key, value in known.items()) if fault]
+    if wrong:
+        return None, findings + wrong
+    shared: Dict[str, Any] = {key: sys.intern(value) if type(value) is str else value for key, value in known.items()}  # texts that a million lines have in common
+    return Line(**shared)._replace(runs=tuple(known.get('runs', ())), warnings=tuple(known.get('warnings', ()))), findings
+
+
+def fact_findings(line: Line) -> List[Finding]:
+    """What a line does not say about its machine, or says wrongly."""
+    findings = [Finding('missing-fact' if key in ('device', 'cpu') else 'missing-detail', 'no `%s`' % key)
+                for key in ('device', 'cpu', 'os', 'tool', 'cipher', 'method') if not getattr(line, key)]
+    device = (line.device or '').replace('=', ' ')  # no fault of a name that a person gives
+    if device and device_name(device) is None:
+        private = re.search(PRIVATE, device)
+        findings.append(Finding('private' if private else 'placeholder', 'the device `%s`' % plain(device, 60)))
+    if line.cpu and not re.search('[A-Za-z]', re.sub(UNFILLED + '|(?i:enter|cpu|model|processor)', '', line.cpu)):
+        findings.append(Finding('placeholder', 'the processor `%s`' % plain(line.cpu, 60)))
+    if line.mhz is not None and not 10 <= line.mhz <= 10000:
+        findings.append(Finding('range', '%g MHz' % line.mhz))
+    return findings
+
+
+def bounds(line: Line) -> Tuple[float, float]:
+    """The slowest and fastest that is plausible for the line's machine, in Mbit/s."""
+    if not line.mhz or line.cipher == 'none' or line.test in ('iperf3', 'interface') or 'virtual-machine' in line.warnings:
+        return 0.0005, FASTEST_MBIT_S
+    lowest, highest = PER_MHZ[cpu_family(line.cpu, line.arch)]
+    if re.search(AES_UNITS, line.cpu or ''):
+        highest = PER_MHZ['x86'][1]
+    return lowest * line.mhz, highest * line.mhz * max(whole_number(str(line.extra.get('processes') or 1)), 1)
+
+
+def figure_findings(line: Line) -> List[Finding]:
+    """What is wrong with the figures themselves, recomputed."""
+    if not line.mbit_s or line.mbit_s < 0 or line.seconds is not None and line.seconds <= 0:
+        return [Finding('zero', '`mbit_s` is %s' % line.mbit_s if not line.mbit_s or line.mbit_s < 0 else '`seconds` is %s' % line.seconds)]
+    findings = []
+    lowest, highest = bounds(line)
+    if not lowest <= line.mbit_s <= highest:
+        each = ' (%.3g per MHz of %s)' % (line.mbit_s / line.mhz, line.cpu) if line.mhz else ''
+        findings.append(Finding('implausible', '%s Mbit/s%s' % (figure(line.mbit_s), each)))
+    if line.seconds and line.mbit and not agree(line.mbit / line.seconds, line.mbit_s):
+        findings.append(Finding('arithmetic', '%g Mbit in %g s are %s Mbit/s, not %s' % (line.mbit, line.seconds, figure(line.mbit / line.seconds), figure(line.mbit_s))))
+    if line.runs and min(line.runs) <= 0:
+        findings.append(Finding('zero', 'a run of %g s' % min(line.runs)))
+    elif line.runs and line.seconds and not agree(median(line.runs), line.seconds):
+        findings.append(Finding('arithmetic', '`seconds` is %g, and the median of `runs` %g' % (line.seconds, median(line.runs))))
+    elif line.runs and line.spread is not None and abs(relative_spread(line.runs) - line.spread) > 0.002:
+        findings.append(Finding('arithmetic', '`spread` is %g, and that of `runs` %.4f' % (line.spread, relative_spread(line.runs))))
+    return findings + work_findings(line)
+
+
+def agree(one: float, other: float, share: float = 0.002) -> bool:
+    """Whether two figures are the same but for what rounding leaves."""
+    return abs(one - other) <= share * max(abs(one), abs(other))
+
+
+def work_findings(line: Line) -> List[Finding]:
+    """What is wrong with the amount of work that a line claims, or with what the link carried."""
+    packets, carried = line.extra.get('packets'), line.extra.get('link_mbit_s')
+    findings = []
+    if line.test == 'openvpn' and type(packets) is int and line.mbit and line.extra.get('processes') in (None, 1):
+        if not agree(work_mbit(packets), line.mbit):
+            findings.append(Finding('arithmetic', '%d packets are %.3f Mbit, not %g' % (packets, work_mbit(packets), line.mbit)))
+    if isinstance(carried, (int, float)) and carried > 0 and line.mbit_s and line.mbit_s > 1.01 * carried:
+        findings.append(Finding('above-link', '%s Mbit/s over a link of %g' % (figure(line.mbit_s), carried)))
+    return findings
+
+
+def warning_findings(line: Line) -> List[Finding]:
+    """What a line's own warnings mean for a table."""
+    kinds = (('not-fit', NOT_FIT), ('not-merged', NOT_MERGED), ('marked', tuple(code for code in MARKS if code not in NOT_MERGED)))
+    return [Finding(kind, '`%s`: %s' % (code, WARNINGS[code])) for kind, codes in kinds for code in line.warnings if code in codes]
+
+
+def judge(line: Line) -> List[Finding]:
+    """All that can be said of a line by itself."""
+    if line.status != 'ok' or line.mbit_s is None and line.test == 'crypto':
+        return [Finding('no-result', '%s, %s' % (line.test, line.status))]
+    return fact_findings(line) + figure_findings(line) + warning_findings(line)
+
+
+# --- table --------------------------------------------------------------------------------------
+# Lines of any number of people, merged into rows.
+
+KEPT = 25  # newest lines of a figure, of which the median is taken; older ones are only counted
+MOST_ROWS = 10000  # so that no file can take all memory
+DISAGREE = 0.10  # of the median, from which on the lines of one row lie apart
+DOCUMENT_COLUMNS = ('AES128', 'AES256')
+DOCUMENT_AUTH = {'openvpn': 'SHA1', 'interface': 'SHA1'}  # the digest that goes with the documents' columns
+TABLE_TESTS = ('ssh', 'openvpn', 'kernel', 'openssl', 'iperf3', 'interface')
+
+
+class Figure(NamedTuple):
+    """What one line contributes to a cell."""
+
+    time: Optional[str]
+    run: str
+    mbit_s: float
+    seconds: Optional[float]
+    runs: Tuple[float, ...]
+    spread: Optional[float]
+    warnings: Tuple[str, ...]
+
+
+class Cell(NamedTuple):
+    """A row's figure in one column: the medians of its newest lines, of `lines` in all."""
+
+    mbit_s: float
+    seconds: Optional[float]
+    lines: int
+    figures: Tuple[Figure, ...]
+
+
+class Row(NamedTuple):
+    """A row of the table. `source` is the document of a published row, `marks` are what sets its figures
+    apart from others: codes of WARNINGS, or words for a person."""
+
+    cpu: str
+    mhz: Optional[float]
+    device: str
+    family: str
+    system: str
+    tool: str
+    driver: str
+    source: str
+    marks: Tuple[str, ...]
+    cells: Tuple[Tuple[str, Cell], ...]
+
+    def cell(self, column: str) -> Optional[Cell]:
+        """The figure in a column."""
+        return dict(self.cells).get(column)
+
+
+OPENWRT_PAGE = 'OpenWrt wiki, IPsec Performance'
+OPENWRT_ROWS = (('PPC', 800, 'TP-Link TL-WDR4900', 14.2, 56.3, 16.2, 49.4), ('MIPS 24k', 680, 'D-Link DIR-825 Netgear WNDR3700', 28.2, 28.5, 32.4, 24.6),
+                ('MIPS 24k', 400, 'TP-Link TL-WR703N', 47.7, 16.5, 56.1, 14.2), ('MIPS R3000', 125, 'Asus WL-500g', 164.8, 4.8, 183.5, 4.3))
+PFSENSE_PAGE = 'Misurare le performance di OpenVPN su pfSense'
+PFSENSE_ROWS = (('Intel Atom D525', 1800, 'PF-1120A', 66.67), ('Intel Celeron G1620', 2700, 'PF-3130', 240.8), ('Intel Core i7-4790', 3600, 'PF-5150i', 395.0))
+RRZN_PAGE = 'RRZN, OpenVPN Benchmark (in MByte/s)'
+RRZN_CIPHERS = (('none', 'none'), ('aes-128-cbc', 'none'), ('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA1'))
+RRZN_ROWS = (('VIA C7', 1000, 'VIA CV700A', 'OpenBSD 4.2', 'padlock', (8.0, 6.8, 5.4, 5.4)), ('VIA C7', 1000, 'VIA CV700A', 'Debian 4.0', 'padlock', (21.2, 18.6, 14.5, 14.3)),
+             ('Intel Xeon 5300', 2330, 'Dell PowerEdge 2950', 'Debian 4.0', None, (91.0, 50.0, 37.0, 30.0)))  # MByte/s
+ASA_FIGURES = (('3des', 11.1), ('aes-128-cbc', 11.1), ('aes-256-cbc', 10.4))  # MByte/s
+AWS_PAGE = 'OpenVPN wiki, PerformanceTestingOpenVPN'
+WINTUN_PAGE = 'Mail "openvpn3 with wintun"'
+TUNNEL_ROWS = ((AWS_PAGE, 'no VPN', None, 6970.0, 0.195, 0.385), (AWS_PAGE, 'OpenVPN 2.4', 'tap-windows6', 414.0, 0.054, 0.354),
+               (AWS_PAGE, 'OpenVPN 3', 'tap-windows6', 652.0, 0.015, 0.374), (WINTUN_PAGE, 'no VPN', None, 7450.0, 0.614, 0.339),
+               (WINTUN_PAGE, 'OpenVPN 3', 'tap-windows6', 339.0, 0.046, 0.214), (WINTUN_PAGE, 'OpenVPN 3', 'wintun', 449.0, 0.029, 0.101))
+
+
+def published() -> Iterator[Line]:
+    """The documents' own rows, with their source in `extra`."""
+    for cpu, mhz, device, seconds128, rate128, seconds256, rate256 in OPENWRT_ROWS:
+        for algorithm, seconds, rate in (('AES128', seconds128, rate128), ('AES256', seconds256, rate256)):
+            yield Line(test='ssh', cpu=cpu, mhz=mhz, device=device, algorithm=algorithm, cipher=algorithm.lower() + '-cbc', seconds=seconds,
+                       mbit=800.0, mbit_s=rate, extra={'source': OPENWRT_PAGE})
+    for cpu, mhz, device, rate in PFSENSE_ROWS:
+        yield Line(test='openvpn', cpu=cpu, mhz=mhz, device=device, algorithm='AES256', cipher='aes-256-cbc', auth='SHA1', mbit_s=rate,
+                   os='pfSense', extra={'source': PFSENSE_PAGE})
+    for cpu, mhz, device, system, engine, rates in RRZN_ROWS:
+        for (cipher, auth), rate in zip(RRZN_CIPHERS, rates):
+            yield rrzn_line(rate, cipher, auth)._replace(cpu=cpu, mhz=mhz, device=device, os=system, driver=engine, tool='OpenVPN 2.0.9')
+    for cipher, rate in ASA_FIGURES:
+        yield rrzn_line(rate, cipher, 'SHA1')._replace(device='Cisco ASA 5505', tool='IPsec, vpnc clients')
+    for page, tool, driver, rate, local, remote in TUNNEL_ROWS:
+        yield Line(test='iperf3', device='AWS c5.xlarge', os='Windows Server 2016 to Ubuntu 18.04', tool=tool, driver=driver, mbit_s=rate,
+                   extra={'source': page, 'local_cpu': local, 'remote_cpu': remote})
+
+
+def rrzn_line(mbyte_s: float, cipher: str, auth: str) -> Line:
+    """A figure of RRZN's, which prints MByte/s."""
+    return Line(test='interface', algorithm=table_column(cipher), cipher=cipher, auth=auth, mbit_s=8 * mbyte_s, extra={'source': RRZN_PAGE, 'mbyte_s': mbyte_s})
+
+
+def column_of(line: Line) -> str:
+    """The title of a line's column: the documents' own for what they measured, else the cipher's name."""
+    if line.test == 'ssh' and line.algorithm:
+        return line.algorithm
+    if line.algorithm in DOCUMENT_COLUMNS and (line.cipher or '').endswith('-cbc') and line.auth == DOCUMENT_AUTH.get(line.test):
+        return line.algorithm
+    if line.cipher is None:
+        return line.algorithm or line.test
+    return 'NONE' if line.cipher == 'none' and line.auth in (None, 'none') else plain_title(line)
+
+
+class Gathered:
+    """The figures of one cell while lines are read: the newest, in a ring."""
+
+    __slots__ = ('line', 'ring', 'lines')
+
+    def __init__(self, line: Line) -> None:
+        self.line = line  # the first
+        self.ring: List[Tuple[Any, ...]] = []  # (time, run, mbit_s, seconds, runs, spread)
+        self.lines = 0
+
+    def add(self, *values: Any) -> None:
+        """Keep one, for the oldest."""
+        if self.lines < KEPT:
+            self.ring.append(values)
+        else:
+            self.ring[self.lines % KEPT] = values
+        self.lines += 1
+
+    def figures(self) -> List[Figure]:
+        """What was kept, each once; without runs and spread where these are none."""
+        once = {values[:4]: values for values in self.ring}
+        figures = [Figure._make((*values, self.line.warnings)) for values in once.values()]
+        if self.line.test == 'ssh' and 'source' not in self.line.extra:  # the table's seconds are those of 800 Mbit
+            figures = [one._replace(seconds=800 / one.mbit_s) for one in figures]
+        return [one._replace(runs=tuple(one.runs)) if not key_fault('runs', one.runs) and not key_fault('spread', one.spread)
+                else one._replace(runs=(), spread=None) for one in figures]
+
+    def doubled(self) -> int:
+        """How many of those that were kept stand there again."""
+        return len(self.ring) - len({values[:4] for values in self.ring})
+
+
+def merged(parts: Sequence[Gathered]) -> Cell:
+    """The medians over all that was gathered for a cell."""
+    figures = tuple(figure for part in parts for figure in part.figures())
+    seconds = [one.seconds for one in figures if one.seconds]
+    return Cell(median([one.mbit_s for one in figures]), median(seconds) if len(seconds) == len(figures) else None, sum(part.lines - part.doubled() for part in parts), figures)
+
+
+class Slot:
+    """Lines that say the same of machine, tool and cipher: the first of them, and what was gathered
+    by what may set them apart. `source` is that of a published row, `against` what is unsound."""
+
+    __slots__ = ('line', 'source', 'against', 'lowest', 'highest', 'cells')
+
+    def __init__(self, line: Line, source: str, against: Tuple[str, ...]) -> None:
+        self.line, self.source, self.against = line, source, against
+        self.lowest, self.highest = bounds(line)
+        self.cells: Dict[Any, Gathered] = {}
+
+
+class Collector:
+    """Takes lines, and gives rows.
+
+    A million lines of the same machines take no more memory than a hundred, and little more time
+    than json takes to read them: what lines have in common is judged once, and of the others only
+    the figure is looked at. All else that can be said of a line is said by `validate`.
+    """
+
+    identity = operator.itemgetter('status', 'test', 'device', 'cpu', 'mhz', 'os', 'tool', 'driver', 'cipher', 'auth', 'algorithm')
+    result = operator.itemgetter('schema', 'mbit_s', 'seconds', 'mbit', 'run', 'time', 'runs', 'spread', 'warnings', 'extra')
+
+    def __init__(self, everything: bool = False) -> None:
+        self.everything = everything  # unsound lines too
+        self.slots: Dict[Any, Slot] = {}
+        self.cells = 0
+        self.left_out: Dict[str, int] = {}
+
+    def leave(self, code: str) -> None:
+        """Count what gives no row."""
+        self.left_out[code] = self.left_out.get(code, 0) + 1
+
+    def read(self, lines: Iterable[bytes]) -> None:
+        """All that a file holds."""
+        for _number, value, _text in read_objects(lines):
+            if type(value) is dict:
+                self.add(value)
+            else:
+                self.leave(value)
+
+    def add(self, found: Dict[str, Any]) -> None:
+        """One JSON object."""
+        try:
+            schema, mbit_s, seconds, mbit, run, when, runs, spread, warnings, extra = self.result(found)
+            slot = self.slots[self.identity(found)]
+            gathered = slot.cells[tuple(warnings), extra.get('processes'), extra.get('tun_mtu')]
+            fits = slot.lowest <= mbit_s <= slot.highest and -0.002 < mbit_s * seconds / mbit - 1 < 0.002
+            if fits and schema == SCHEMA and len(run) + len(when) < 40 and len(runs) <= MOST_RUNS:
+                gathered.add(when, run, mbit_s, seconds, runs, spread)
+                return
+        except (KeyError, TypeError, AttributeError, ZeroDivisionError):
+            pass
+        self._add_slowly(found)
+
+    def _add_slowly(self, found: Dict[str, Any]) -> None:
+        line, findings = line_of(found)
+        if line is None:
+            self.leave(findings[-1].code)
+            return
+        against = tuple(dict.fromkeys(one.code for one in judge(line) if one.code in NO_ROW))
+        if 'no-result' in against or not line.mbit_s or against and not self.everything:
+            self.leave(against[0] if against else 'no-result')
+        elif self.cells >= MOST_ROWS:
+            self.leave('too-many')
+        else:
+            self.keep(line, against=against)
+
+    def keep(self, line: Line, source: str = '', against: Tuple[str, ...] = ()) -> None:
+        """Keep the figure of a line."""
+        special = source or against
+        slot = self.slots.setdefault((special, line[:-1]) if special else self.identity(line._asdict()), Slot(line, source, against))
+        variant = line.warnings, line.extra.get('processes'), line.extra.get('tun_mtu')
+        self.cells += variant not in slot.cells
+        gathered = slot.cells.setdefault(variant, Gathered(line))
+        gathered.add((line.time or '')[:24], line.run[:16], line.mbit_s, line.seconds, line.runs[:MOST_RUNS], line.spread)
+
+    def add_published(self) -> None:
+        """The documents' rows."""
+        for line in published():
+            self.keep(line, source=line.extra['source'])
+
+    def counts(self) -> Dict[str, int]:
+        """How many lines gave no row, by the code of why."""
+        doubled = sum(gathered.doubled() for slot in self.slots.values() for gathered in slot.cells.values())
+        return {**self.left_out, 'duplicate': doubled} if doubled else self.left_out
+
+    def tests(self) -> List[str]:
+        """The tests that there are figures of; the documents' first."""
+        seen = {slot.line.test for slot in self.slots.values()}
+        return [test for test in TABLE_TESTS if test in seen] + sorted(seen - set(TABLE_TESTS))
+
+    def rows(self, test: str) -> List[Row]:
+        """The rows of one test, in the order in which their machines were first seen."""
+        rows: Dict[Row, Dict[str, Dict[str, List[Gathered]]]] = {}
+        for slot in self.slots.values():
+            for gathered in slot.cells.values() if slot.line.test == test else ():
+                modes = rows.setdefault(row_of(gathered.line, slot.source, slot.against), {})
+                modes.setdefault(mode_of(gathered.line), {}).setdefault(column_of(gathered.line), []).append(gathered)
+        return [filled(row, columns) for row, modes in rows.items() for columns in joined_modes(modes)]
+
+
+def published_rows(test: str) -> List[Row]:
+    """The documents' rows of one test."""
+    collector = Collector()
+    collector.add_published()
+    return collector.rows(test)
+
+
+def joined_modes(modes: Dict[str, Dict[str, List[Gathered]]]) -> Iterator[Dict[str, List[Gathered]]]:
+    """The columns of each row: one row per mode of AES, CBC first; what has no such mode goes with the first."""
+    rest = modes.pop('', {})
+    for mode in sorted(modes, key=lambda one: (one != 'CBC', one)) or ['']:
+        yield {**rest, **modes.get(mode, {})}
+        rest = {}
+
+
+def row_of(line: Line, source: str, against: Sequence[str]) -> Row:
+    """The empty row, a tuple that can be hashed, to which a line's figure belongs."""
+    own = [code for code in APART if code in line.warnings] + ['unsound: ' + code for code in against]
+    if line.extra.get('processes') not in (None, 1):
+        own.append('%s processes' % plain(str(line.extra['processes']), 10))
+    if line.test == 'openvpn' and line.extra.get('tun_mtu') not in (None, 20000):
+        own.append('--tun-mtu %s' % plain(str(line.extra['tun_mtu']), 10))
+    system, tool, driver = (plain(text or '', 80) for text in (line.os, line.tool, line.driver))
+    return Row(plain(line.cpu or '?', 80), line.mhz, plain(line.device or '?', 80), cpu_family(line.cpu, line.arch), system, tool, driver, source, tuple(own), ())
+
+
+def filled(row: Row, columns: Dict[str, List[Gathered]]) -> Row:
+    """The row with its figures, and with the marks that these bring."""
+    cells = {column: merged(parts) for column, parts in columns.items()}
+    lines = [part.line for parts in columns.values() for part in parts]
+    marks = [code for code in MARKS if any(code in line.warnings for line in lines)]
+    marks += sorted({mode_of(line) + ', not CBC' for line in lines if mode_of(line) not in ('', 'CBC')})
+    if not row.source and any(len(cell.figures) > 1 and relative_spread([one.mbit_s for one in cell.figures]) > DISAGREE for cell in cells.values()):
+        marks.append('lines-disagree')
+    if row.source:
+        marks += [text for column, cell in cells.items() for text in document_slip(row.device, column, cell)]
+    return row._replace(marks=row.marks + tuple(mark for mark in marks if mark not in row.marks), cells=tuple(cells.items()))
+
+
+def document_slip(device: str, column: str, cell: Cell) -> List[str]:
+    """What a document says of a figure where its seconds and its MBit/s do not fit each other, even cut instead of rounded."""
+    if not cell.seconds or abs(800 / cell.seconds - cell.mbit_s) < 0.1:
+        return []
+    return ['%s, %s: %g s are %.1f MBit/s by 800 / seconds, and the document prints %g' % (device, column, cell.seconds, 800 / cell.seconds, cell.mbit_s)]
+
+
+def mode_of(line: Line) -> str:
+    """The mode of AES where the documents' column does not say it: `CBC`, `CTR`, `GCM`, else nothing."""
+    if line.test != 'ssh' or line.algorithm not in DOCUMENT_COLUMNS:
+        return ''
+    return plain((line.cipher or '').partition('@')[0].rpartition('-')[2].upper(), 10)
+
+
+# What a row of the table says, as text.
+
+EXPLAINED = {'lines-disagree': 'its lines lie over %.0f %% apart' % (100 * DISAGREE)}
+LEFT_OUT = {
+    'duplicate': 'that stand twice', 'foreign': 'of JSON that is not routerbench\'s', 'key-type': 'with a key that holds something else',
+    'no-result': 'without a figure (skipped, failed, or drivers)', 'not-json': 'that are torn or no JSON', 'not-utf8': 'that are no UTF-8',
+    'not-readable': 'in files that cannot be read', 'schema': 'of a newer routerbench', 'too-long': 'that never end', 'too-many': 'of more machines than fit',
+    'missing-fact': 'without the name of a device and its processor', 'not-fit': 'that were disturbed or show another limit'}
+
+
+class Table(NamedTuple):
+    """A table as text: `head`, the cells of its rows, and what stands below it."""
+
+    head: List[str]
+    rows: List[List[str]]
+    below: List[str]
+
+
+def table_columns(test: str, rows: Sequence[Row]) -> List[str]:
+    """Columns: the documents' two, then further algorithms by name."""
+    seen = {column for row in rows for column, _cell in row.cells}
+    return [column for column in DOCUMENT_COLUMNS if column in seen or test in ('ssh', 'openvpn')] + sorted(seen.difference(DOCUMENT_COLUMNS))
+
+
+def has_seconds(test: str, rows: Sequence[Row]) -> bool:
+    """Whether the table shows seconds: in the document's own test always."""
+    return test == 'ssh' or test == 'openvpn' and any(cell.seconds for row in rows for _column, cell in row.cells)
+
+
+def cell_texts(row: Row, column: str, seconds: bool) -> List[str]:
+    """A figure as the documents print theirs; `-` where there is none."""
+    cell = row.cell(column)
+    digits = '%.6g' if row.source else '%.1f'
+    texts = ['-' if cell is None else digits % cell.mbit_s]
+    if seconds and column in DOCUMENT_COLUMNS:
+        texts.insert(0, '-' if cell is None or not cell.seconds else digits % cell.seconds if row.source or cell.seconds >= 1 else '%.2f' % cell.seconds)
+    return texts
+
+
+def machine_cells(row: Row) -> List[str]:
+    """The first three columns."""
+    return [row.cpu, '%g' % row.mhz if row.mhz else '?', row.device]
+
+
+def marks_of(row: Row) -> List[str]:
+    """All that a row has to be marked with."""
+    return ['published in: ' + row.source] * bool(row.source) + list(row.marks)
+
+
+def certainty(row: Row) -> str:
+    """How many runs or lines stand behind a row, and how far they lie apart."""
+    cells = [cell for _column, cell in row.cells]
+    if row.source or not cells:
+        return ''
+    lines = max(cell.lines for cell in cells)
+    if lines > 1:
+        apart = max(relative_spread([one.mbit_s for one in cell.figures]) for cell in cells)
+        return 'median of %d lines, %.1f %% apart' % (lines, 100 * apart)
+    figures = [one for cell in cells for one in cell.figures]
+    runs, spread = min(len(one.runs) for one in figures), max(one.spread or 0 for one in figures)
+    return 'median of %d runs, %.1f %% apart' % (runs, 100 * spread) if runs > 1 else '1 run' if runs else ''
+
+
+def notes_cell(row: Row, numbers: Dict[str, int]) -> str:
+    """What a row says beside its figures; `numbers` are those of the footnotes."""
+    texts = [row.system, row.tool, row.driver, certainty(row), ' '.join('[%d]' % numbers[mark] for mark in marks_of(row))]
+    return ', '.join(text for text in texts if text)
+
+
+def laid_out(test: str, rows: Sequence[Row]) -> Table:
+    """The table of the rows. A table of one document's own rows has that document's columns and no other."""
+    columns, seconds = table_columns(test, rows), has_seconds(test, rows)
+    head = ['CPU', 'MHz', 'tested device']
+    for column in columns:
+        head += ['%s (s)' % column] * (seconds and column in DOCUMENT_COLUMNS) + ['%s (MBit/s)' % column]
+    numbers: Dict[str, int] = {}
+    for row in rows:
+        for mark in marks_of(row):
+            numbers.setdefault(mark, len(numbers) + 1)
+    lines = [machine_cells(row) + [text for column in columns for text in cell_texts(row, column, seconds)] for row in rows]
+    if not all(row.source == OPENWRT_PAGE for row in rows):
+        head.append('notes')
+        lines = [cells + [notes_cell(row, numbers)] for cells, row in zip(lines, rows)]
+    return Table(head, lines, ['[%d] %s' % (number, explained(mark)) for mark, number in numbers.items()])
+
+
+def explained(mark: str) -> str:
+    """A footnote."""
+    text = EXPLAINED.get(mark) or WARNINGS.get(mark)
+    return '%s: %s' % (mark, text) if text else mark
+
+
+def beside_published(rows: Sequence[Row]) -> List[str]:
+    """For each row that is nobody's document: how it compares with the nearest published one."""
+    sentences = []
+    for row in (row for row in rows if not row.source):
+        pairs = [(cell.mbit_s / theirs.mbit_s, other.device, column) for column, cell in row.cells for other in rows if other.source
+                 for theirs in [other.cell(column)] if theirs]
+        if pairs:
+            ratio, device, column = min(pairs, key=lambda pair: abs(math.log(pair[0])))
+            sentences.append('%s: %s x a %s (%s)' % (row.device, '%.1f' % ratio if ratio < 100 else '%.0f' % ratio, device, column))
+    return sentences
+
+
+def left_out_text(counts: Dict[str, int]) -> List[str]:
+    """What was not taken, in sentences."""
+    return ['Left out: %d %s %s.' % (count, 'line' if count == 1 else 'lines', LEFT_OUT.get(code) or 'that are not sound (%s)' % code)
+            for code, count in sorted(counts.items())]
+
+
+def wiki_text(text: str) -> str:
+    """A cell for DokuWiki: what would be its syntax stands between %%."""
+    special = r'(?:[|^<>@]|\*\*|//|__|\'\'|\[\[|\]\]|\{\{|\}\}|\(\(|\)\)|~~|\\\\|::+|%%+|www\.)+'
+    return re.sub(special, lambda match: ('<nowiki>%s</nowiki>' if '%%' in match.group() else '%%%%%s%%%%') % match.group(), text) or ' '
+
+
+def markdown_text(text: str) -> str:
+    """A cell for Markdown, with nothing left of its syntax or of HTML."""
+    text = re.sub(r'([\\`*_\[\]|~])', r'\\\1', text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;'))
+    text = re.sub(r'(?<=[A-Za-z])(?=://)|(?<=\bwww)(?=\.)|(?<=\w)(?=@)', r'\\', text)
+    return re.sub(r'^(?=[-+#=].)|^(\d+)(?=[.)]\s)', r'\1\\', text) or ' '
+
+
+def spreadsheet_text(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula, whichever separator it looks for."""
+    return re.sub(r'(?:^|(?<=[;|]))\s*(?=[=+@-].)', "'", text)
+
+
+def as_text(table: Table) -> str:
+    """For a terminal."""
+    lines = columns([table.head, *table.rows], left=(0, 2, table.head.index('notes') if 'notes' in table.head else 0))
+    return '\n'.join(lines + [''] * bool(table.below) + table.below) + '\n'
+
+
+def as_markdown(table: Table) -> str:
+    """As OpenWrt's page is quoted."""
+    rows = [' | '.join(map(markdown_text, cells)) + ' |' for cells in [table.head, *table.rows]]
+    return '\n'.join([rows[0], '---|' * len(table.head), *rows[1:]] + ['', *(markdown_text(text) + '  ' for text in table.below)]) + '\n'
+
+
+def as_dokuwiki(table: Table) -> str:
+    """As OpenWrt's wiki takes it."""
+    rows = ['| %s |' % ' | '.join(map(wiki_text, cells)) for cells in table.rows]
+    return '\n'.join(['^ %s ^' % ' ^ '.join(table.head), *rows] + ['', *(wiki_text(text) + ' \\\\' for text in table.below)]) + '\n'
+
+
+def as_csv(table: Table) -> str:
+    """For a spreadsheet: one header, no footnotes."""
+    from csv import writer
+    from io import StringIO
+    text = StringIO()
+    writer(text).writerows([spreadsheet_text(cell) for cell in cells] for cells in [table.head, *table.rows])
+    return text.getvalue()
+
+
+def as_json(test: str, rows: Sequence[Row], left_out: Dict[str, int]) -> str:
+    """All that is known of the rows."""
+    return to_json({'test': test, 'rows': [row_object(row) for row in rows], 'left_out': left_out}) + '\n'
+
+
+def row_object(row: Row) -> Dict[str, Any]:
+    """A row for JSON."""
+    cells = {column: {**cell._asdict(), 'figures': [one._asdict() for one in cell.figures]} for column, cell in row.cells}
+    return {**row._asdict(), 'cells': cells}
+
+
+def sort_rows(rows: List[Row], key: str) -> List[Row]:
+    """By a column: `cpu`, `mhz`, `device`, `system`, `tool`, or an algorithm, `aes256`; `-` in front for the highest first. What has no figure comes last."""
+    name, falling = key.lstrip('-').lower(), key.startswith('-')
+
+    def value(row: Row) -> Any:
+        if name in ('cpu', 'device', 'system', 'tool', 'driver', 'source', 'family'):
+            return getattr(row, name).lower() or None
+        return row.mhz if name == 'mhz' else next((cell.mbit_s for column, cell in row.cells if column.lower() == name), None)
+    known = [row for row in rows if value(row) is not None]
+    return sorted(known, key=value, reverse=falling) + [row for row in rows if value(row) is None]
+
+
+def keeps(row: Row, wanted: str) -> bool:
+    """Whether a row has all words of a filter, each somewhere or, as `cpu=mips`, in one column."""
+    texts = {'cpu': row.cpu, 'mhz': '%g' % (row.mhz or 0), 'device': row.device, 'system': row.system, 'tool': row.tool, 'driver': row.driver,
+             'family': row.family, 'source': row.source}
+    for word in wanted.lower().split():
+        name, equals, value = word.partition('=')
+        if not (value in texts[name].lower() if equals and name in texts else word in ' '.join(texts.values()).lower()):
+            return False
+    return True
+
+
+def newest(rows: Sequence[Row]) -> List[Row]:
+    """Of the rows of one machine, measured in one way, that of the newest line: by its time, else by where it stood."""
+    latest: Dict[Any, Tuple[str, Row]] = {}
+    for row in rows:
+        when = max((one.time or '' for _column, cell in row.cells for one in cell.figures), default='')
+        kind = [mark for mark in row.marks if mark in APART or mark not in MARKS and mark not in EXPLAINED]
+        machine = row.cpu, row.mhz, row.device, row.driver, row.source, tuple(kind)
+        if machine not in latest or when >= latest[machine][0]:
+            latest[machine] = when, row
+    return [row for _when, row in latest.values()]
+
+
+# --- validation ---------------------------------------------------------------------------------
+# What is wrong in files that somebody wants to contribute: lines, or rows pasted from a table.
+
+PASTED_HEAD = ['CPU', 'MHz', 'tested device', 'AES128 (s)', 'AES128 (MBit/s)', 'AES256 (s)', 'AES256 (MBit/s)']
+
+
+def table_cells(text: str) -> Optional[List[str]]:
+    """The cells of a row in Markdown or DokuWiki, None for any other text."""
+    shielded = re.sub(r'%%(.*?)%%|<nowiki>(.*?)</nowiki>|\\([|^])', lambda match: (match.group(1) or match.group(2) or match.group(3) or '').translate(SHIELD), text.strip())
+    cells = [cell.strip().translate(UNSHIELD) for cell in re.split(r'[|^]', shielded)]
+    if len(cells) < 4 or text.lstrip().startswith('{'):
+        return None
+    return cells[not cells[0]:len(cells) - (not cells[-1])]
+
+
+SHIELD, UNSHIELD = {ord('|'): '\ue000', ord('^'): '\ue001'}, {0xe000: '|', 0xe001: '^'}
+
+
+def cell_number(text: str) -> Optional[float]:
+    """A plain number, with a point or a comma; None for anything else."""
+    return float(text.replace(',', '.')) if re.match(r'[0-9]{1,9}(?:[.,][0-9]{1,6})?\Z', text) else None
+
+
+def faster_with_more(aes128: Line, aes256: Line) -> List[Finding]:
+    """Whether AES256 is faster than AES128 by more than the runs lay apart."""
+    doubt = 1.02 + (aes128.spread or 0) + (aes256.spread or 0)
+    if aes128.mbit_s and aes256.mbit_s and aes256.mbit_s > aes128.mbit_s * doubt:
+        return [Finding('aes256-faster', 'AES256 %s Mbit/s, AES128 %s' % (figure(aes256.mbit_s), figure(aes128.mbit_s)))]
+    return []
+
+
+class Checker:
+    """Checks one contribution, which may be several files. `rows` counts what it would give the table."""
+
+    def __init__(self) -> None:
+        self.head: List[str] = []  # of the table that the text is in
+        self.seen: Set[Any] = set()
+        self.aes128: Dict[Any, Line] = {}  # by what it shares with its AES256
+        self.rows = 0
+
+    def check(self, lines: Iterable[bytes]) -> Iterator[Tuple[int, Finding]]:
+        """The findings of a file, with their line numbers. Text that stands around a table is none of its rows."""
+        self.head = []
+        prose: List[Tuple[int, Finding]] = []
+        for number, data in enumerate(lines, 1):
+            cells = table_cells(data.decode('utf-8', 'replace'))
+            if cells:
+                yield from ((number, finding) for finding in self._row(cells))
+            elif data.strip():
+                found = [(number, finding) for one in read_objects([data]) for finding in self._object(one)]
+                if not data.lstrip().startswith(b'{') and len(prose) < 100:
+                    prose += found
+                else:
+                    yield from found
+        yield from prose if not self.head else ()
+
+    def _object(self, found: Found) -> List[Finding]:
+        _number, value, text = found
+        if type(value) is not dict:
+            return [Finding(value, plain(text, 60) or 'a line of %d kB and more' % (LONGEST_LINE >> 10))]
+        line, findings = line_of(value)
+        if line is None:
+            return findings
+        findings += judge(line)
+        if not any(finding.code == 'no-result' for finding in findings):
+            self.rows += 1
+            kind = line.test, line.tool, line.driver, line.auth, re.sub('128|256', '', line.cipher or '')
+            findings += self._twice((line.run, line.time, line.seconds, line.algorithm, *kind)) + self._pair((line.run, *kind), line)
+        return findings
+
+    def _twice(self, key: Any) -> List[Finding]:
+        known = key in self.seen
+        self.seen.add(key)
+        return [Finding('duplicate', 'the same result stands above')] * known
+
+    def _pair(self, key: Any, line: Line) -> List[Finding]:
+        if line.algorithm == 'AES128':
+            self.aes128[key] = line
+        partner = self.aes128.get(key) if line.algorithm == 'AES256' else None
+        return faster_with_more(partner, line) if partner else []
+
+    def _row(self, cells: List[str]) -> List[Finding]:
+        if cells[0].lower() == 'cpu':
+            self.head = cells
+            return [Finding('unit', 'the column `%s`' % plain(cell, 40)) for cell in cells[3:] if re.search(r'(?i)\(.*/s.*\)', cell) and '(mbit/s)' not in cell.lower()]
+        if all(re.match(':?-+:?$', cell) for cell in cells):
+            return []
+        self.rows += 1
+        self.head = self.head or PASTED_HEAD[:len(cells)]
+        if len(cells) != len(self.head):
+            return [Finding('cells', '%d cells under %d titles' % (len(cells), len(self.head)))]
+        named = dict(zip((title.lower() for title in self.head), (plain(cell) for cell in cells)))
+        machine = Line(test='ssh', cpu=known_text(named.get('cpu')), device=known_text(named.get('tested device')), mhz=cell_number(named.get('mhz', '')))
+        findings = [one for one in fact_findings(machine) if one.code != 'missing-detail']
+        lines = {}
+        for algorithm in (title[:-len(' (mbit/s)')] for title in named if title.endswith(' (mbit/s)')):
+            lines[algorithm], wrong = pasted_figure(machine, named['%s (mbit/s)' % algorithm], named.get('%s (s)' % algorithm, '-'))
+            findings += wrong
+        if 'aes128' in lines and 'aes256' in lines:
+            findings += faster_with_more(lines['aes128'], lines['aes256'])
+        return findings + self._twice(tuple(cells))
+
+
+def known_text(cell: Optional[str]) -> Optional[str]:
+    """A cell's text, None where it says that there is none."""
+    return None if cell in (None, '', '-', '?') else cell
+
+
+def pasted_figure(machine: Line, rate: str, seconds: str) -> Tuple[Line, List[Finding]]:
+    """A figure of a row that was pasted, as a line, and what is wrong with it."""
+    findings = []
+    numbers = []
+    for text in (rate, seconds):
+        number = cell_number(text)
+        if number is None and known_text(text):
+            findings.append(cell_finding(text))
+        numbers.append(number)
+    line = machine._replace(mbit_s=numbers[0], seconds=numbers[1])
+    if numbers[0] is not None:
+        findings += figure_findings(line)
+    if numbers[0] and numbers[1] and abs(800 / numbers[1] - numbers[0]) > last_digit(rate) + 800 / numbers[1] ** 2 * last_digit(seconds):
+        findings.append(Finding('arithmetic', '800 Mbit in %s s are %.1f MBit/s, not %s' % (seconds, 800 / numbers[1], rate)))
+    return line, findings
+
+
+def last_digit(text: str) -> float:
+    """How far the number may be off that is written so: half a unit of its last digit, and a little."""
+    return 0.51 * 10.0 ** -len(re.split('[.,]', text + '.')[1])
+
+
+def cell_finding(text: str) -> Finding:
+    """What a cell is that is no plain number."""
+    try:
+        return Finding('unit', '`%s` is %s MBit/s' % (plain(text, 40), figure(parse_rate(text))))
+    except ValueError:
+        return Finding('unit', '`%s` is no number' % plain(text, 40))
+
+
+def finding_text(place: str, finding: Finding) -> str:
+    """One finding on one line: where, what, why it matters, how to mend it."""
+    if not finding.grave():
+        return '%s: note: %s (%s: %s)' % (place, finding.what, finding.code, NOTES[finding.code])
+    why, mend = FINDINGS[finding.code]
+    return '%s: %s: %s. Why: %s. To mend it: %s.' % (place, finding.code, finding.what, why, mend)
+
+
+# --- summary ------------------------------------------------------------------------------------
+# What a person reads while tests run, and after them.
+
 def summary(facts: Facts, lines: Sequence[Line]) -> str:
     """What a person wants to know after a run."""
     good = [line for line in lines if line.status == 'ok']
     parts = [machine_title(facts)]
     crypto, transfers, kernel, library = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh', 'kernel', 'openssl'))
     parts += [result_table(crypto), advice(crypto)] if crypto else []
-    parts += [transfer_table(transfers), table_row(transfers)] if transfers else []
+    parts += [transfer_table(transfers)] if transfers else []
     parts += [driver_table(kernel), ipsec_ceiling(kernel)] if kernel else []
     parts += [library_table(library)] if library else []
     for line in lines:
@@ -4434,6 +5360,7 @@ def summary(facts: Facts, lines: Sequence[Line]) -> str:
     codes = list(dict.fromkeys(code for line in good for code in line.warnings))
     if codes:
         parts.append('\n'.join(['Take with care:'] + ['  %s: %s' % (code, WARNINGS[code]) for code in codes]))
+    parts.append(contribution(good))
     return '\n\n'.join(part for part in parts if part)
 
 
@@ -4491,12 +5418,6 @@ def driver_table(good: Sequence[Line]) -> str:
     return '\n'.join('  ' + row for row in columns(rows)) + '\n  * in use'
 
 
-def plain_title(line: Line) -> str:
-    """`AES-128-CBC + SHA1`, `SHA1`, `AES-128-GCM (ESP)`."""
-    esp = ' (ESP)' if line.extra.get('name', '').startswith('rfc4106') else ''
-    return line.auth or '' if line.cipher == 'none' else line_title(line) + esp
-
-
 def ipsec_ceiling(good: Sequence[Line]) -> str:
     """What an ESP tunnel can reach at the most, by the drivers that the kernel picks."""
     rates = [(plain_title(line), line.extra['net_mbit_s_1424'] or line.extra['net_mbit_s']) for line in good
@@ -4515,32 +5436,41 @@ def library_table(good: Sequence[Line]) -> str:
     return '\n'.join('  ' + row for row in columns(rows))
 
 
-ROW_HEAD = 'CPU | MHz | tested device | AES128 (s) | AES128 (MBit/s) | AES256 (s) | AES256 (MBit/s) |'
-NOT_FOR_A_ROW = ('estimated', 'unstable', 'client-bound', 'link-bound', 'not-cpu-bound', 'not-idle')
+ROW_HEAD = ' | '.join(PASTED_HEAD) + ' |'
 
 
-def row_cells(lines: Sequence[Line]) -> List[str]:
-    """The row of OpenWrt's table: what is not known is `?`, what was not measured is `-`."""
-    line = lines[0]
-    cells = [plain(line.cpu or '?'), '%g' % line.mhz if line.mhz else '?', plain(line.device or '?')]
-    for algorithm in ('AES128', 'AES256'):
-        rate = next((one.mbit_s for one in lines if one.algorithm == algorithm and one.mbit_s), None)
-        cells += ['%.*f' % (1 if rate <= 800 else 2, 800 / rate), '%.1f' % rate] if rate else ['-', '-']
-    return [cell.replace('|', '/') for cell in cells]
+def document_row(row: Row) -> str:
+    """The row as the document has its own, in Markdown."""
+    cells = machine_cells(row) + [text for column in DOCUMENT_COLUMNS for text in cell_texts(row, column, True)]
+    return ' | '.join(map(markdown_text, cells)) + ' |'
 
 
-def table_row(good: Sequence[Line]) -> str:
-    """The row as it may be contributed, with what speaks against it. A loopback is no row."""
-    if any('loopback' in line.warnings for line in good) or not any(line.algorithm in ('AES128', 'AES256') for line in good):
+def own_rows(lines: Sequence[Line], test: str) -> List[Row]:
+    """The rows that lines of one run give, sound or not. A loopback gives none, and no row is without AES128 and AES256."""
+    collector = Collector()
+    for line in lines:
+        if 'loopback' not in line.warnings:
+            collector.keep(line)
+    return [row for row in collector.rows(test) if any(row.cell(column) for column in DOCUMENT_COLUMNS)]
+
+
+def contribution(good: Sequence[Line]) -> str:
+    """The row as it may be contributed, with what speaks against it, how it compares with the published ones, and where to go with it."""
+    test = 'ssh' if any(line.test == 'ssh' for line in good) else 'openvpn'
+    rows = own_rows(good, test)
+    if not rows:
         return ''
-    text = ['The row for the table of OpenWrt\'s IPsec page:', ROW_HEAD, ' | '.join(row_cells(good)) + ' |']
-    others = sorted({line.cipher or '' for line in good if line.algorithm in ('AES128', 'AES256') and not (line.cipher or '').endswith('-cbc')})
+    text = ['The row for the table of OpenWrt\'s IPsec page:' if test == 'ssh' else 'As a row of the table:', ROW_HEAD, *map(document_row, rows)]
+    text += ['%s.' % sentence for sentence in beside_published(rows + published_rows(test))]
+    others = sorted({line.cipher or '' for line in good if mode_of(line) not in ('', 'CBC')})
     if others:
         text.append('Say beside it that it is %s: the rows there are CBC.' % ' and '.join(others))
-    against = [code for code in NOT_FOR_A_ROW if any(code in line.warnings for line in good)]
-    if against:
-        text.append('Not fit for the table as it is: %s.' % ', '.join(against))
-    return '\n'.join(text)
+    against = [code for code in NOT_FIT + NOT_MERGED if any(code in line.warnings for line in good if line.test == test)]
+    return '\n'.join(text + ['Not fit for the table as it is: %s.' % ', '.join(against) if against else CONTRIBUTE % ('' if test == 'ssh' else '--test openvpn ')])
+
+
+CONTRIBUTE = ('To contribute it, keep the lines (--output results.jsonl), check them (`routerbench.py validate results.jsonl`) and send them, or the row as\n'
+              '`routerbench.py table %s--format dokuwiki results.jsonl` prints it.')
 
 
 def advice(good: Sequence[Line]) -> str:
@@ -4611,6 +5541,9 @@ Examples that work: routerbench.py run openvpn --cipher aes-256-gcm --quick
 stdout gets one JSON line per result; the README explains its keys and the codes of reasons and
 warnings. Everything for people goes to stderr.
 """
+
+
+TABLE_FORMATS = ('text', 'markdown', 'dokuwiki', 'csv', 'json', 'html')
 
 
 def words_list(text: str) -> Tuple[str, ...]:
@@ -4731,9 +5664,28 @@ def make_parser() -> Any:
                                  formatter_class=argparse.RawDescriptionHelpFormatter))
     commands.add_parser('crypto', parents=[common], help='the crypto drivers of the kernel and of OpenSSL, which is used, what to load',
                         epilog='An example that works: routerbench.py crypto')
+    add_contributing(commands)
     commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
                         epilog='An example that works: routerbench.py info')
     return parser
+
+
+def add_contributing(commands: Any) -> None:
+    """`table` and `validate`."""
+    table = commands.add_parser('table', help='lines in, table out: text, Markdown, DokuWiki, CSV, JSON, HTML',
+                                epilog='An example that works: routerbench.py table --published --format markdown')
+    check = commands.add_parser('validate', help='check lines or a pasted table before they are contributed',
+                                epilog='An example that works: routerbench.py validate results.jsonl')
+    for one in (table, check):
+        one.add_argument('files', nargs='*', metavar='FILE', help='files of JSON lines; `-` and none are stdin')
+        one.add_argument('--quiet', action='store_true', help='say nothing on stderr but errors')
+    table.add_argument('--test', metavar='NAME', help='the measurement: %s (default: the first of them that there is)' % ', '.join(TABLE_TESTS))
+    table.add_argument('--format', choices=TABLE_FORMATS, default='text', help='default: text')
+    table.add_argument('--published', action='store_true', help='the rows of the documents that routerbench goes back to, too')
+    table.add_argument('--sort', metavar='COLUMN', help='cpu, mhz, device, system, tool, aes128, ...; --sort=-aes256 for the highest first (default: by the first figures)')
+    table.add_argument('--filter', metavar='WORDS', default='', help='only rows with all these words; cpu=mips looks in one column')
+    table.add_argument('--latest', action='store_true', help='one row per machine: that of its newest line')
+    table.add_argument('--all', action='store_true', help='lines that are not sound too, marked')
 
 
 def _add_run(run: Any) -> None:
@@ -4750,11 +5702,12 @@ def _add_run(run: Any) -> None:
     add('budget', duration, 'time for the counted runs: 90, 90s, 20m, 1h (default: 20m); one run each is always made', 1200.0, 'TIME')
     add('wait', duration, 'longest wait for an idle machine (default: 30s)', 30.0, 'TIME')
     add('load', words_list, '`run kernel`: kernel modules to load first, as in af_alg,algif_skcipher; none is loaded otherwise', (), 'LIST')
+    run.add_argument('--output', metavar='FILE', help='append the lines to this file as well, whole or not at all')
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
 
 
-COMMANDS = ('run', 'info', 'crypto')
-FLAGS = ('--quiet', '--quick', '--legacy-ssh')  # options without a value
+COMMANDS = ('run', 'info', 'crypto', 'table', 'validate')
+FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all')  # options without a value
 
 
 def command_first(words: Sequence[str]) -> List[str]:
@@ -4771,6 +5724,8 @@ def read_arguments(argv: Sequence[str]) -> Any:
     """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
     parser = make_parser()
     arguments = parser.parse_args(command_first(argv))
+    if arguments.command in ('table', 'validate'):
+        return arguments
     if arguments.on and arguments.peer:
         parser.error('--peer is for a run on the router itself; with --on the router sends to this machine')
     if len(arguments.on) > 1 and (arguments.device or arguments.cpu or arguments.mhz):
@@ -4815,17 +5770,33 @@ def for_each(near: LocalHost, arguments: Any, terminal: Optional[Terminal], work
 
 
 def run_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
-    """`run`."""
+    """`run`. A file that cannot be written is said before the time is spent."""
+    if arguments.output:
+        near.append(arguments.output, '')
     return for_each(near, arguments, terminal, run_on, out_of_reach)
 
 
-def emitter(terminal: Optional[Terminal]) -> Callable[[Line], None]:
-    """What prints the lines, in place of the progress."""
-    def emit(line: Line) -> None:
-        if terminal:
-            terminal.clear()
+class LineWriter:
+    """Prints the lines of a run, in place of the progress, and appends them to a file of the user's. `failed` once that did not work."""
+
+    def __init__(self, host: Host, terminal: Optional[Terminal], path: Optional[str] = None) -> None:
+        self.near = host.near if isinstance(host, SshHost) else host
+        self.terminal, self.path, self.failed = terminal, path, False
+
+    def __call__(self, line: Line) -> None:
+        if self.terminal:
+            self.terminal.clear()
         print_line(line)
-    return emit
+        try:
+            if self.path and isinstance(self.near, LocalHost):
+                self.near.append(self.path, line_json(line) + '\n')
+        except OSError as error:
+            Terminal({}, self.near.clock).note('routerbench: %s: %s; the line above is only on stdout' % (plain(self.path or ''), error.strerror))
+            self.failed = True
+
+    def status(self, status: int) -> int:
+        """The exit status, of a run that had this one."""
+        return EXIT_FAILED if self.failed and status == EXIT_OK else status
 
 
 def run_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
@@ -4833,14 +5804,15 @@ def run_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     machine = machine_of(host)
     facts = with_overrides(machine.facts(), arguments)
     context = Context(host, machine, options_of(arguments), terminal or Listener())
-    session = Session(context, facts, emitter(terminal))
+    writer = LineWriter(host, terminal, arguments.output)
+    session = Session(context, facts, writer)
     if terminal:
         terminal.headline('routerbench %s on %s' % (__version__, machine_title(facts)))
     status = session.run(arguments.tests)
     if terminal:
         terminal.note('')
         terminal.note(summary(facts, session.lines))
-    return status
+    return writer.status(status)
 
 
 def crypto_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
@@ -4852,7 +5824,7 @@ def crypto_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`crypto` on one machine."""
     machine = machine_of(host)
     facts = with_overrides(machine.facts(), arguments)
-    session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), facts, emitter(terminal))
+    session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), facts, LineWriter(host, terminal))
     session.measure(CryptoReport(session.context), False)
     if terminal:
         terminal.headline(machine_title(facts) + '\n\n' + crypto_text(session.lines))
@@ -4865,12 +5837,13 @@ def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Opti
     run = os.urandom(4).hex()
     lines = [Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
                   reason=error.reason, detail=error.detail) for name in tests or [kind.name for kind in TESTS if kind.usual]]
+    writer = LineWriter(host, terminal, getattr(arguments, 'output', None))
     for line in lines:
-        emitter(terminal)(line)
+        writer(line)
     if terminal:
         where = host.destination.where if isinstance(host, SshHost) else 'this machine'
         terminal.note('%s: %s' % (plain(where), error.detail))
-    return exit_status(lines, False)
+    return writer.status(exit_status(lines, False))
 
 
 def test_states(context: Context) -> List[Dict[str, Any]]:
@@ -4945,6 +5918,64 @@ def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     return EXIT_OK
 
 
+def each_file(near: LocalHost, files: Sequence[str], work: Callable[[str, Iterable[bytes]], None]) -> int:
+    """Read files, each once, and stdin where there are none; how many could not be read."""
+    failed = 0
+    for name in {os.path.realpath(name) if os.path.isfile(name) else name: name for name in files or ['-']}.values():
+        try:
+            work(name, near.lines(name))
+        except (OSError, ValueError) as error:  # a zero byte in a name
+            failed += 1
+            Terminal({}, near.clock).note('routerbench: %s: %s' % (plain(name), plain(getattr(error, 'strerror', None) or str(error))))
+    return failed
+
+
+def table_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`table`."""
+    collector = Collector(arguments.all)
+    failed = 0
+    if arguments.files or not arguments.published:
+        failed = each_file(near, arguments.files, lambda _name, lines: collector.read(lines))
+    if arguments.published:
+        collector.add_published()
+    tests = collector.tests()
+    test = arguments.test or next(iter(tests), 'ssh')
+    rows = [row for row in collector.rows(test) if keeps(row, arguments.filter)]
+    rows = sort_rows(newest(rows) if arguments.latest else rows, arguments.sort or '-' + next(iter(table_columns(test, rows)), ''))
+    if rows:
+        write_out(STDOUT, rendered(arguments.format, test, rows, collector.counts()))
+    if terminal:
+        others = ['Lines of other tests: %s (--test NAME).' % ', '.join(plain(one, 40) for one in tests if one != test)] * (len(tests) > 1 and not arguments.test)
+        for text in left_out_text(collector.counts()) + others + ['No row.'] * (not rows):
+            terminal.note(text)
+    return EXIT_FAILED if failed else EXIT_OK if rows else EXIT_NOTHING
+
+
+def rendered(form: str, test: str, rows: Sequence[Row], left_out: Dict[str, int]) -> str:
+    """The table in one of TABLE_FORMATS."""
+    if form == 'json':
+        return as_json(test, rows, left_out)
+    table = laid_out(test, rows)
+    if form == 'text':
+        table = table._replace(below=table.below + beside_published(rows))
+    return {'text': as_text, 'markdown': as_markdown, 'dokuwiki': as_dokuwiki, 'csv': as_csv}[form](table)
+
+
+def validate_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`validate`: findings on stdout, one a line."""
+    checker, counts = Checker(), [0, 0]
+
+    def check(name: str, lines: Iterable[bytes]) -> None:
+        for number, finding in checker.check(lines):
+            counts[finding.grave()] += 1
+            write_out(STDOUT, finding_text('%s:%d' % (plain(name), number), finding) + '\n')
+    failed = each_file(near, arguments.files, check)
+    if terminal:
+        terminal.note('%d figures or rows, %d faults, %d notes: %s.' % (checker.rows, counts[True], counts[False], 'not fit to be merged' if counts[True] else
+                                                                      'fit to be merged' if checker.rows else 'nothing to merge'))
+    return EXIT_FAILED if failed else EXIT_OK if checker.rows and not counts[True] else EXIT_UNSOUND
+
+
 def open_streams() -> None:
     """Give stdin, stdout and stderr a place where whoever started us closed them, so that no pipe of
     ours gets their numbers."""
@@ -4961,9 +5992,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     arguments = read_arguments(sys.argv[1:] if argv is None else argv)
     host = LocalHost()
     terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
-    command = {'info': info_command, 'crypto': crypto_command}.get(arguments.command, run_command)
+    commands = {'info': info_command, 'crypto': crypto_command, 'table': table_command, 'validate': validate_command}
+    command = commands.get(arguments.command, run_command)
     try:
-        host.watch_signals()
+        if command not in (table_command, validate_command):  # which start nothing, and end at once
+            host.watch_signals()
         return command(host, arguments, terminal)
     except (Interrupted, KeyboardInterrupt):
         if terminal:

@@ -1,11 +1,10 @@
-"""The house around the agent: what is in the repository, the packages, the build, the CI script, and
+"""The house around the agent: what is in the repository, the build, the CI script, and
 that the agent runs with what OpenWrt's python3-light has."""
 
 import ast
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sys
 import tarfile
@@ -94,10 +93,6 @@ def files_below(top):
     return found
 
 
-def mode(path):
-    return stat.S_IMODE(os.stat(path).st_mode)
-
-
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the repository in which may be built."""
@@ -143,9 +138,9 @@ class TestRepository:
                 bash = re.match('#!.*bash', head) or 'shell=bash' in head
                 run([tool('bash' if bash else 'dash'), '-n', path])
                 seen.append(name)
-        assert '.ci/run' in seen and 'opkg/test.sh' in seen
+        assert '.ci/run' in seen and 'opkg/routerbench/test.sh' in seen
 
-    @pytest.mark.parametrize('name', ['.ci/run', 'opkg/test.sh'])
+    @pytest.mark.parametrize('name', ['.ci/run', 'opkg/routerbench/test.sh'])
     def test_scripts_can_be_run_and_are_clean(self, name):
         path = os.path.join(ROOT, name)
         assert os.access(path, os.X_OK)
@@ -165,7 +160,7 @@ class TestVersion:
         assert run([sys.executable, 'setup.py', '--version'], cwd=ROOT).split()[-1] == rb.__version__
 
     def test_opkg(self):
-        assert re.findall(r'^PKG_VERSION:=(.*)$', text_of('opkg', 'Makefile'), re.MULTILINE) == [rb.__version__]
+        assert re.findall(r'^PKG_VERSION:=(.*)$', text_of('opkg', 'routerbench', 'Makefile'), re.MULTILINE) == [rb.__version__]
 
     def test_freebsd(self):
         assert re.findall(r'^DISTVERSION=\s*(.*)$', text_of('freebsd', 'Makefile'), re.MULTILINE) == [rb.__version__]
@@ -201,146 +196,6 @@ class TestPython3Light:
     @pytest.mark.parametrize('name', ['statistics', 'logging', 'urllib.parse', 'ctypes', 'decimal', 'concurrent.futures'])
     def test_what_is_not_there_is_really_blocked(self, name):
         in_light('try: import %s\nexcept ImportError: pass\nelse: sys.exit("it can be imported")' % name)
-
-
-RULES_MK = '''
-INCLUDE_DIR:=$(TOPDIR)/include
-INSTALL_DIR:=install -d -m0755
-INSTALL_BIN:=install -m0755
-CP:=cp -fpR
-'''
-
-PACKAGE_MK = '''
-PKG_BUILD_DIR:=$(TOPDIR)/build_dir/$(PKG_NAME)-$(PKG_VERSION)
-
-define BuildPackage
-$(eval $(Package/$(1)))
-stage:
-	$(Build/Prepare)
-	$(Build/Configure)
-	$(Build/Compile)
-	$(call Package/$(1)/install,$(STAGE))
-show:
-	@:$$(foreach name,$$(SHOW),$$(info $$(name)=$$($$(name))))
-endef
-'''
-
-
-@pytest.fixture
-def feed(tmp_path):
-    """GNU make in the package's directory, reached by a link as in a feed, below a stub of the build system."""
-    make = tool('make')
-    (tmp_path / 'include').mkdir()
-    (tmp_path / 'rules.mk').write_text(RULES_MK)
-    (tmp_path / 'include' / 'package.mk').write_text(PACKAGE_MK)
-    (tmp_path / 'feed').symlink_to(ROOT)
-    return lambda *words: run([make, '-s', '-C', str(tmp_path / 'feed' / 'opkg'), 'TOPDIR=%s' % tmp_path] + list(words))
-
-
-class TestOpkg:
-    def test_what_the_package_says_of_itself(self, feed):
-        said = dict(line.split('=', 1) for line in feed(
-            'show', 'SHOW=PKG_NAME PKG_VERSION PKG_RELEASE PKG_LICENSE SECTION CATEGORY DEPENDS PKGARCH').splitlines())
-        assert said == {'PKG_NAME': 'routerbench', 'PKG_VERSION': rb.__version__, 'PKG_RELEASE': said['PKG_RELEASE'],
-                        'PKG_LICENSE': 'MIT', 'SECTION': 'utils', 'CATEGORY': 'Utilities',
-                        'DEPENDS': '+python3-light', 'PKGARCH': 'all'}
-        assert int(said['PKG_RELEASE']) >= 1
-
-    def test_it_looks_for_changes_where_the_sources_are(self, feed):
-        for path in feed('show', 'SHOW=PKG_FILE_DEPENDS').strip().split('=', 1)[1].split():
-            assert os.path.samefile(os.path.dirname(path), ROOT) and os.path.isfile(path)
-
-    def test_metadata_is_spaced_and_recipes_are_tabbed(self):
-        for head, body in re.findall(r'^define (\S+)\n(.*?)^endef', text_of('opkg', 'Makefile'), re.MULTILINE | re.DOTALL):
-            recipe = head.startswith('Build/') or head.endswith('/install')
-            assert all(line.startswith('\t' if recipe else '  ') for line in body.splitlines()), head
-
-    def test_what_is_installed_runs(self, feed, tmp_path):
-        before = files_below(os.path.join(ROOT, 'opkg'))
-        stage = tmp_path / 'stage'
-        feed('stage', 'STAGE=%s' % stage)
-        assert files_below(str(stage)) == {'usr/bin/routerbench'}
-        command = stage / 'usr' / 'bin' / 'routerbench'
-        assert mode(str(command)) == 0o755
-        assert run([str(command), '--version'], env=path_with()).strip() == 'routerbench ' + rb.__version__
-        assert files_below(os.path.join(ROOT, 'opkg')) == before
-        assert (tmp_path / 'build_dir' / ('routerbench-' + rb.__version__) / 'LICENSE').exists()
-
-    @pytest.mark.parametrize('package, version, code', [
-        ('routerbench', rb.__version__, 0), ('routerbench', '99.0.0', 1), ('other', rb.__version__, 1)])
-    def test_its_own_test(self, feed, tmp_path, package, version, code):
-        stage = tmp_path / 'stage'
-        feed('stage', 'STAGE=%s' % stage)
-        run([tool('busybox'), 'ash', os.path.join(ROOT, 'opkg', 'test.sh'), package, version], code,
-            env=path_with(str(stage / 'usr' / 'bin')))
-
-    def test_its_own_test_notices_an_agent_that_does_not_run(self, tmp_path):
-        broken = tmp_path / 'routerbench'
-        broken.write_text('#!/bin/sh\n[ "$1" = --version ] && echo routerbench %s\n' % rb.__version__)
-        broken.chmod(0o755)
-        run([tool('busybox'), 'ash', os.path.join(ROOT, 'opkg', 'test.sh'), 'routerbench', rb.__version__], 1,
-            env=path_with(str(tmp_path)))
-
-
-def path_with(*places):
-    """An environment in which `python3` is the Python of this test."""
-    return dict(os.environ, PATH=os.pathsep.join(places + (os.path.dirname(sys.executable), os.environ['PATH'])))
-
-
-BSD_PORT_MK = r'''
-PREFIX?=	/usr/local
-WRKSRC?=	${WRKDIR}/${PORTNAME}-${DISTVERSION}
-MKDIR=	mkdir -p
-CP=	cp
-INSTALL_SCRIPT=	install -m 555
-
-stage: do-extract fix-shebang make-stage do-install
-fix-shebang:
-.for old in ${python_OLD_CMD}
-	cd ${WRKSRC} && sed -i -e '1s|^#!${old:S/"//g}$$|#!${PYTHON_CMD}|' ${SHEBANG_FILES}
-.endfor
-make-stage:
-	mkdir -p ${STAGEDIR}${PREFIX}/bin
-'''
-
-
-@pytest.fixture
-def port(tmp_path):
-    """BSD make in the port's directory, with a stub of the ports framework."""
-    bmake = tool('bmake')
-    (tmp_path / 'mk').mkdir()
-    (tmp_path / 'mk' / 'bsd.port.mk').write_text(BSD_PORT_MK)
-    return lambda *words: run([bmake, '-r', '-m', str(tmp_path / 'mk'), '-C', os.path.join(ROOT, 'freebsd')] + list(words))
-
-
-class TestFreebsd:
-    def test_what_the_port_says_of_itself(self, port):
-        names = ['PORTNAME', 'DISTVERSION', 'CATEGORIES', 'DISTFILES', 'LICENSE', 'USES', 'NO_ARCH', 'NO_BUILD']
-        words = [word for name in names for word in ('-V', '${%s}' % name)]
-        assert port(*words).splitlines() == ['routerbench', rb.__version__, 'benchmarks net', '', 'MIT',
-                                             'python:run shebangfix', 'yes', 'yes']
-
-    def test_the_comment_is_as_ports_want_it(self, port):
-        comment = port('-V', '${COMMENT}').strip()
-        assert 0 < len(comment) <= 70 and not comment.endswith('.') and comment[0].isupper()
-        assert not re.match(r'(An?|The) ', comment) and 'routerbench' not in comment.lower()
-
-    def test_the_description_is_wrapped(self):
-        assert all(len(line) <= 79 for line in text_of('freebsd', 'pkg-descr').splitlines())
-
-    def test_what_is_installed_is_what_is_listed_and_runs(self, port, tmp_path):
-        work, stage = tmp_path / 'wrk', tmp_path / 'stage'
-        before = files_below(os.path.join(ROOT, 'freebsd'))
-        port('stage', 'WRKDIR=%s' % work, 'STAGEDIR=%s' % stage, 'PYTHON_CMD=%s' % sys.executable)
-        listed = set(port('-V', '${PLIST_FILES}').split())
-        assert files_below(str(stage / 'usr' / 'local')) == listed == {'bin/routerbench'}
-        assert files_below(os.path.join(ROOT, 'freebsd')) == before
-        command = stage / 'usr' / 'local' / 'bin' / 'routerbench'
-        assert mode(str(command)) == 0o555
-        # pfSense has no `python3`, so the versioned one has to stand in the first line.
-        assert command.read_text(encoding='utf-8').splitlines()[0] == '#!' + sys.executable
-        assert run([str(command), '--version']).strip() == 'routerbench ' + rb.__version__
-        assert os.path.exists(port('-V', '${LICENSE_FILE}', 'WRKDIR=%s' % work).strip())
 
 
 class TestBuild:
