@@ -234,6 +234,7 @@ case "$*" in
 "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python3" ;;
 "-m pip "*) exit "$PIP" ;;
 "-m mypy "*) exit "$MYPY" ;;
+"-m pytest -q tests"*--last-failed*) echo "$AGAIN"; exit "$AGAIN_STATUS" ;;
 "-m pytest -q tests"*) echo "asked: $*"; echo "$CLOSING"; exit "$PYTEST" ;;
 esac
 '''
@@ -254,7 +255,7 @@ class TestCi:
         (tmp_path / 'README.md').write_text('python3 -m pytest is in prose here\n\n```sh\npython3 -m pytest -q tests\n```\n')
 
         def result(code=0, **settings):
-            environment = dict(os.environ, PIP='0', MYPY='0', PYTEST='0', CLOSING='3 passed, 1 skipped in 0.12s', PYTHONS='',
+            environment = dict(os.environ, PIP='0', MYPY='0', PYTEST='0', CLOSING='3 passed, 1 skipped in 0.12s', PYTHONS='', AGAIN='1 failed in 0.12s', AGAIN_STATUS='1',
                                TMPDIR=str(tmp_path / 'tmp'), PATH='%s:%s' % (tmp_path / 'bin', os.environ['PATH']))
             out = run([tool('bash'), str(tmp_path / '.ci' / 'run')], code, env=dict(environment, **settings))
             assert not os.listdir(str(tmp_path / 'tmp'))
@@ -264,16 +265,16 @@ class TestCi:
     def test_green(self, ci):
         out = ci()
         assert out.endswith('\n3 passed, 0 failed\n')
-        assert 'asked: -m pytest -q tests --lab\n' in out
+        assert re.search(r'asked: -m pytest -q tests --lab -o cache_dir=\S+\n', out)
 
     def test_it_sums_over_all_pythons(self, ci, tmp_path):
         out = ci(PYTHONS='%s %s' % ((tmp_path / 'bin' / 'python3',) * 2))
         assert out.endswith('\n9 passed, 0 failed\n')
-        assert out.count('asked: -m pytest -q tests\n') == 2
+        assert len(re.findall(r'asked: -m pytest -q tests -o cache_dir=\S+\n', out)) == 2
 
     @pytest.mark.parametrize('closing, status, last', [
         ('==== 1 failed, 2 passed in 61.00s (0:01:01) ====', '1', '2 passed, 1 failed'),
-        ('1 failed, 2 passed, 1 xfailed, 2 errors in 0.12s', '1', '2 passed, 3 failed'),
+        ('1 failed, 2 passed, 1 xfailed, 2 errors in 0.12s', '1', '2 passed, 1 failed'),
         ('\033[32m\033[1m4 passed\033[0m\033[32m in 0.12s\033[0m', '3', '4 passed, 1 failed'),
         ('no tests ran in 0.00s', '5', '0 passed, 1 failed'),
         ('9 skipped in 0.10s', '0', '0 passed, 1 failed'),
@@ -281,6 +282,14 @@ class TestCi:
         ('', '0', '0 passed, 1 failed')])
     def test_pytest_is_not_content(self, ci, closing, status, last):
         assert ci(1, CLOSING=closing, PYTEST=status).splitlines()[-1] == last
+
+    def test_what_failed_runs_once_more(self, ci):
+        out = ci(CLOSING='1 failed, 2 passed in 0.12s', PYTEST='1', AGAIN='1 passed, 2 deselected in 0.12s', AGAIN_STATUS='0')
+        assert out.endswith('\n3 passed, 0 failed\n') and '1 failed, 2 passed in 0.12s; what failed, again: 1 passed' in out
+
+    @pytest.mark.parametrize('settings', [{'CLOSING': '6 failed, 2 passed in 0.12s', 'PYTEST': '1'}, {'AGAIN': '', 'AGAIN_STATUS': '0'}, {'AGAIN': 'no tests ran in 0.1s', 'AGAIN_STATUS': '5'}])
+    def test_but_not_many_and_not_in_silence(self, ci, settings):
+        assert not ci(1, **dict(dict(CLOSING='1 failed, 2 passed in 0.12s', PYTEST='1'), **settings)).endswith(' 0 failed\n')
 
     @pytest.mark.parametrize('settings, last', [
         ({'MYPY': '1'}, '3 passed, 1 failed'),
