@@ -5341,6 +5341,472 @@ def finding_text(place: str, finding: Finding) -> str:
     return '%s: %s: %s. Why: %s. To mend it: %s.' % (place, finding.code, finding.what, why, mend)
 
 
+# --- page ---------------------------------------------------------------------------------------
+# The table as a page in one file. Python draws the whole table, so it is complete and prints without
+# a script; the script at the end of the template only sorts, hides, marks and opens its rows.
+
+class Head(NamedTuple):
+    """A column of the page's table: the key of what it shows, in the row or in one of its cells."""
+
+    title: str
+    key: str
+    column: Optional[int] = None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it stands to the right."""
+        return self.column is not None or self.key == 'mhz'
+
+
+def escaped(text: str) -> str:
+    """For HTML, in an attribute as well."""
+    from html import escape
+    return escape(text)
+
+
+def page_heads(columns: Sequence[str], with_seconds: bool) -> List[Head]:
+    """The columns, in the order of OpenWrt's table, with ours behind them."""
+    heads = [Head('CPU', 'cpu'), Head('MHz', 'mhz'), Head('tested device', 'device')]
+    for place, name in enumerate(columns):
+        if with_seconds and name in DOCUMENT_COLUMNS:
+            heads.append(Head(name + ' (s)', 'seconds', place))
+        heads.append(Head(name + ' (MBit/s)', 'mbit_s', place))
+    return heads + [Head('system', 'system'), Head('measured with', 'measured'), Head('notes', 'spread')]
+
+
+def page_record(row: Row, columns: Sequence[str]) -> Dict[str, Any]:
+    """A row as the page's script has it: its cells in the order of the columns."""
+    cells = [row.cell(name) for name in columns]
+    spreads = [figure.spread for cell in cells if cell for figure in cell.figures if figure.spread is not None]
+    return {**row._asdict(), 'measured': ', '.join(filter(None, (row.tool, row.driver))) or row.source,
+            'origin': 'published' if row.source else 'measured', 'spread': max(spreads) if spreads else None,
+            'lines': max((cell.lines for cell in cells if cell), default=0),
+            'cells': [cell and {**cell._asdict(), 'figures': [figure._asdict() for figure in cell.figures]} for cell in cells]}
+
+
+def page_number(value: Optional[float]) -> str:
+    """As OpenWrt's table has it: one decimal place, for what is small two."""
+    return '-' if value is None else '%.1f' % value if value >= 1 else '%.2f' % value
+
+
+def page_notes_cell(record: Dict[str, Any], notes: Sequence[str]) -> str:
+    """The numbers of the footnotes, how many lines the row is from, and how far apart their runs lay."""
+    marks = ['<a href="#note-%d">%d</a>' % ((notes.index(mark) + 1,) * 2) if mark in notes else escaped(mark) for mark in record['marks']]
+    said = ['%d lines' % record['lines']] if record['lines'] > 1 else []
+    if record['spread'] is not None:
+        said.append('spread\u00a0%.1f\u00a0%%' % (100 * record['spread']))
+    return ' '.join(filter(None, ('<sup>%s</sup>' % ' '.join(marks) if marks else '', ', '.join(said)))) or '-'
+
+
+def page_cell(record: Dict[str, Any], head: Head, notes: Sequence[str]) -> str:
+    """One cell. The device stands in <bdi>, or a name written from right to left would move what follows it."""
+    if head.is_number:
+        value = record['mhz'] if head.column is None else (record['cells'][head.column] or {}).get(head.key)
+        return '<td class="n">%s</td>' % ('%g' % value if value is not None and (head.key == 'mhz' or record['source']) else page_number(value))
+    if head.key == 'spread':
+        return '<td>%s</td>' % page_notes_cell(record, notes)
+    name = escaped(record[head.key] or '-')
+    if head.key != 'device':
+        return '<td>%s</td>' % name
+    return '<th scope="row"><bdi>%s</bdi>%s</th>' % (name, ' <span class="badge">published</span>' if record['source'] else '')
+
+
+def page_table(caption: str, heads: Sequence[Head], records: Sequence[Dict[str, Any]], notes: Sequence[str]) -> str:
+    """The whole table, complete without a script."""
+    lines = ['<table id="table" style="--numbers:%d">' % sum(head.column is not None for head in heads),
+             '<caption id="caption">%s</caption>' % escaped(caption),
+             '<colgroup>%s</colgroup>' % ''.join('<col class="%s">' % head.key for head in heads), '<thead><tr>']
+    lines += ['<th scope="col"%s>%s</th>' % (' class="n"' if head.is_number else '', escaped(head.title)) for head in heads]
+    lines.append('</tr></thead><tbody id="rows">')
+    for record in records:
+        lines.append('<tr class="%s">%s</tr>' % (record['origin'], ''.join(page_cell(record, head, notes) for head in heads)))
+    return '\n'.join(lines + ['</tbody></table>'])
+
+
+def page_notes(notes: Dict[str, str], left_out: Sequence[str]) -> str:
+    """The footnotes, and what was left out."""
+    items = ['<li id="note-%d"><strong>%s</strong>%s</li>' % (number, escaped(mark), escaped(': ' + text if text else ''))
+             for number, (mark, text) in enumerate(notes.items(), 1)]
+    return '\n'.join((['<ol>'] + items + ['</ol>'] if items else []) + ['<p>%s</p>' % escaped(sentence) for sentence in left_out])
+
+
+def page_data(heads: Sequence[Head], columns: Sequence[str], records: Sequence[Dict[str, Any]], notes: Dict[str, str]) -> str:
+    """JSON that may stand in a <script>: nothing in it ends the element or begins a comment."""
+    text = to_json({'heads': [head._asdict() for head in heads], 'columns': columns, 'rows': records, 'explained': list({**WARNINGS, **notes}.items())})
+    return re.sub('[<>&]', lambda found: '\\u%04x' % ord(found.group()), text)
+
+
+def as_html(test: str, rows: Sequence[Row], left_out: Dict[str, int]) -> str:
+    """The page, in one file."""
+    notes = {mark: EXPLAINED.get(mark) or WARNINGS.get(mark) or '' for row in rows for mark in row.marks}
+    return page('What routers can encrypt: ' + plain(test, 40), table_columns(test, rows), rows, notes, left_out_text(left_out), has_seconds(test, rows))
+
+
+def page(title: str, columns: Sequence[str], rows: Sequence[Row], notes: Dict[str, str], left_out: Sequence[str], with_seconds: bool) -> str:
+    """The page. Its parts are put in at one go: a device may be called @NOTES@."""
+    heads, records = page_heads(columns, with_seconds), [page_record(row, columns) for row in rows]
+    published = sum(bool(row.source) for row in rows)
+    caption = '%d row%s, %d of them published elsewhere' % (len(rows), '' if len(rows) == 1 else 's', published)
+    parts = {'TITLE': escaped(title), 'TABLE': page_table(caption, heads, records, list(notes)),
+             'NOTES': page_notes(notes, left_out), 'DATA': page_data(heads, columns, records, notes)}
+    return re.sub('@(TITLE|TABLE|NOTES|DATA)@', lambda found: parts[found.group(1)], PAGE)
+
+
+PAGE = r'''<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>@TITLE@</title>
+<script>
+document.documentElement.className = 'loading';  // or a long table would be laid out again and again while it comes in
+addEventListener('DOMContentLoaded', () => document.documentElement.classList.remove('loading'));
+</script>
+<style>
+:root { color-scheme: light dark; --paper: #fafaf7; --raised: #fff; --ink: #1b2422; --soft: #55615d; --line: #dce1dd; --accent: #0a6a62; --bar: #6fb9ab;
+  --warn: #8a4a00; --solid: linear-gradient(var(--bar) 0 0); --hatched: repeating-linear-gradient(135deg, var(--bar) 0 2px, transparent 2px 5px) }
+@media screen and (prefers-color-scheme: dark) {
+  :root { --paper: #121716; --raised: #1b2221; --ink: #e4eae7; --soft: #9daaa5; --line: #323d3a; --accent: #6ad3c2; --bar: #2f8376; --warn: #f2b866 } }
+* { box-sizing: border-box }
+[hidden], .loading .frame { display: none !important }
+:focus-visible, :focus-visible + span { outline: 2px solid var(--accent); outline-offset: 2px }
+body { margin: 0 auto; max-width: 112rem; padding: clamp(1rem, 3vw, 2.5rem); background: var(--paper); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif }
+h1, h2, h3 { margin: 0; font-size: 1.125rem; line-height: 1.2; overflow-wrap: anywhere }
+h1 { font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.25rem); letter-spacing: -.02em; text-wrap: balance }
+header p { margin: .5rem 0 1.5rem; max-width: 46rem }
+header p, caption, label, legend, footer, small, dt, .badge, .axis, #count, #families thead th, ::placeholder { color: var(--soft); opacity: 1 }
+a { color: var(--accent) } sup { line-height: 0 } caption, th { text-align: left } .n { text-align: right } .warning { color: var(--warn) }
+button, input, select { font: inherit; color: inherit; cursor: pointer }
+table, dialog { border-spacing: 0; font-variant-numeric: tabular-nums }
+.badge { display: inline-block; padding: 0 .5em; border: 1px solid; border-radius: 1em; font-size: .75em; font-weight: 500; line-height: 1.5 }
+.axis { display: block; position: relative; height: 1.25em; font-size: .75rem; font-weight: 400 }
+.axis span { position: absolute; transform: translateX(-50%); white-space: nowrap }
+#table, #families { --grid: repeating-linear-gradient(to right, var(--line) 0 1px, transparent 1px calc(100% / var(--decades, 1))) }
+svg { display: block; width: 100%; height: 36px; overflow: visible } line { stroke: var(--ink); stroke-width: 2 }
+circle { fill: var(--accent); fill-opacity: .75; stroke: var(--accent) } circle.published { fill: var(--paper) } circle:hover { stroke-width: 4 }
+
+#tools, #tools div { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: end; margin: 0 0 1.5rem; font-size: .875rem }
+#tools :is(div, fieldset) { gap: .375rem; margin: 0; padding: 0; border: 0 }
+#tools > label { display: grid; gap: .25rem } legend { padding: 0 0 .25rem }
+#tools :is([type=search], select, button, span) { display: block; min-height: 2.25rem; padding: .375rem .75rem; color: var(--ink); background: var(--raised);
+  border: 1px solid var(--line); border-radius: .5rem }
+#tools [type=search] { width: 18rem; max-width: 100%; cursor: text } #tools div label { position: relative }
+#tools [type=checkbox] { position: absolute; inset: 0; opacity: 0 } #tools [type=checkbox] + span { border-radius: 2rem }
+#tools :checked + span { background: var(--accent); border-color: var(--accent); color: var(--paper); forced-color-adjust: none }
+#count { margin-left: auto; padding: .4375rem 0 }
+
+#families { margin: 0 0 2rem; width: 100%; font-size: .875rem }
+#families :is(th, td) { padding: .125rem .75rem .125rem 0; white-space: nowrap } #families thead th { font-weight: 400 }
+#families caption { padding: 0 0 .5rem } #families .plot { width: 100%; padding: 0 1rem } #families svg { background: var(--grid); cursor: pointer }
+
+.frame { overflow: auto; max-height: calc(100vh - 2rem); border: 1px solid var(--line); border-radius: .75rem; background: var(--raised) }
+#table { width: 100%; min-width: calc(57em + var(--numbers) * 6em); table-layout: fixed; font-size: .8125rem; line-height: 1.4 }
+col.cpu { width: 8em } col.mhz { width: 4em } col.device { width: 13em } col.seconds { width: 4.7em } col.mbit_s { width: 6.2em }
+col.system { width: 7em } col.measured { width: 8em } col.spread { width: 9em } col.chart { width: auto } #table caption { padding: .625rem .75rem }
+#table :is(th, td) { padding: .4375rem .5rem; border-top: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere }
+#table th { position: sticky; left: 0; background: var(--raised) }
+#table thead th { left: auto; top: 0; z-index: 2; border-bottom: 1px solid var(--line); vertical-align: bottom; font-size: .88em }
+#table thead .n { padding-left: 0 } #table .axis { margin: 0 4rem 0 .5rem }
+#table tr:hover > * { background-color: color-mix(in srgb, var(--accent) 7%, var(--raised)) }
+#table th button { padding: 0; border: 0; background: none; text-align: inherit; font-weight: 600 }
+#table :is(tbody button, button:hover) { color: var(--accent) }
+[aria-sort] button::after { content: ' \25B2'; color: var(--accent); font-size: .75em } [aria-sort=descending] button::after { content: ' \25BC' }
+td.chart { background: var(--solid) .5rem .5rem / calc((100% - 5rem) * var(--share)) 1em no-repeat, var(--grid) .5rem 0 / calc(100% - 5rem) 100% no-repeat }
+.published { --solid: var(--hatched) }
+footer { margin-top: 2rem; max-width: 60rem; font-size: .875rem }
+:target { color: var(--ink); background: color-mix(in srgb, var(--accent) 15%, transparent) }
+
+dialog { width: min(38rem, 100%); max-width: 100%; height: 100%; max-height: 100%; margin: 0 0 0 auto; padding: 1.5rem; overflow-wrap: anywhere;
+  background: var(--raised); color: var(--ink); border: 0; border-left: 1px solid var(--line) }
+dialog::backdrop { background: rgb(0 0 0 / .4) }
+dialog :is(dl, section) { margin: 1rem 0 0; padding: .75rem 0 0; border-top: 1px solid var(--line); font-size: .875rem }
+dialog dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem } dialog dd { margin: 0 }
+dialog h3 { display: flex; justify-content: space-between; gap: 1rem; font-size: 1rem }
+dialog figure { margin: .75rem 0 0 } dialog svg { height: 24px }
+#close { float: right; width: 2.5rem; height: 2.5rem; margin: -.5rem -.5rem 0 1rem; border: 0; border-radius: 50%; background: none; font: 1.5rem/1 system-ui }
+
+@media screen and (max-width: 48rem) {  /* rows become cards of what compares; the details have the rest */
+  #tools > label, #tools [type=search] { width: 100% }
+  #families .more, .js #table :is(th, td) { display: none }
+  .js .frame { overflow: visible; max-height: none }
+  .js #table, .js #table :is(caption, thead, tbody) { display: block; min-width: 0 }
+  .js #table thead { position: sticky; top: 0; z-index: 2 }
+  .js #table tr { display: grid; grid-template-columns: 1fr auto; padding: .375rem .75rem; border-top: 1px solid var(--line); background: var(--raised) }
+  .js #table thead tr { display: flex; flex-wrap: wrap; gap: 0 1.25rem }
+  .js #table :is(:nth-child(-n+3), .chart):is(th, td) { display: block; position: static; padding: .125rem 0; border: 0 }
+  .js #table :is(:nth-child(3), .chart):is(th, td) { grid-column: 1 / -1 }
+  .js #table :nth-child(3):is(th, td) { order: -1 } .js #table th.chart { flex-basis: 100% }
+  .js #table button { padding: .25rem 0 } .js #table .axis { margin-left: 0 } td.chart { background-position: 0 .25rem, 0 0 }
+}
+@keyframes enter { from { transform: translateX(2rem); opacity: 0 } }
+@media (prefers-reduced-motion: no-preference) { dialog[open] { animation: enter .18s ease-out } }
+@media print {
+  @page { size: landscape; margin: 1cm }
+  :root { color-scheme: light; --paper: #fff; font-size: 8.5pt; print-color-adjust: exact }
+  #tools, dialog { display: none } body { max-width: none; padding: 0 } .frame { overflow: visible; max-height: none; border: 0 }
+  #table { min-width: 0; font-size: 6.5pt } #table :is(th, td) { position: static !important; padding: .125rem .25rem }
+  #table button { display: contents; color: inherit }  /* a button is not drawn in a head that is repeated */
+  thead { display: table-header-group } tr, #families, li { break-inside: avoid }
+}
+</style>
+</head>
+<body>
+<header>
+<h1>@TITLE@</h1>
+<p>MBit/s are 10<sup>6</sup> bits per second, so more is faster; where several lines measured the same, their median stands here. Bars and dots have
+logarithmic scales: each grid line is ten times the one before. What was published elsewhere is hatched or hollow.</p>
+</header>
+<main>
+<form id="tools" role="search" hidden>
+<label>Filter<input type="search" name="words" placeholder="mips 24k" autocomplete="off" spellcheck="false"></label>
+<label>Charts show<select name="chart"></select></label>
+<button type="reset">Reset</button>
+<output id="count" aria-live="polite"></output>
+</form>
+<table id="families" hidden></table>
+<div class="frame" role="region" aria-labelledby="caption" tabindex="0">
+@TABLE@
+</div>
+</main>
+<footer>
+<h2>Notes</h2>
+@NOTES@
+</footer>
+<dialog id="detail" aria-labelledby="device"></dialog>
+<script type="application/json" id="data">@DATA@</script>
+<script>
+'use strict';
+const [form, table, families, detail, count, json] = ['tools', 'table', 'families', 'detail', 'count', 'data'].map(id => document.getElementById(id));
+const data = JSON.parse(json.textContent), explained = new Map(data.explained);
+const body = table.tBodies[0], titles = [...table.tHead.rows[0].cells];
+const state = {sort: null, descending: false, open: null, column: null, saving: null};
+
+function make(tag, attributes, ...children) {  // what a result says becomes an attribute or a text node, never markup
+  const isDrawn = ['svg', 'line', 'circle', 'title'].includes(tag);
+  const node = document.createElementNS(`http://www.w3.org/${isDrawn ? '2000/svg' : '1999/xhtml'}`, tag);
+  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+  node.append(...children);
+  return node;
+}
+
+const number = value => value.toFixed(value >= 1 ? 1 : 2);
+const percent = share => (100 * share).toFixed(1) + ' %';
+const plural = (many, noun) => `${many} ${noun}${many === 1 ? '' : 's'}`;
+const distinct = values => [...new Set(values)];
+const collator = new Intl.Collator('en', {numeric: true});
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b), half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+function logScale(values) {  // from a whole decade, with at least one more to compare with
+  const logs = values.filter(value => value > 0).map(Math.log10);
+  const low = logs.length ? Math.floor(Math.min(...logs)) : 0, decades = Math.max(1, Math.max(...logs) - low + .05);
+  const at = value => value > 0 ? (Math.log10(value) - low) / decades : 0;
+  const ticks = Array.from({length: Math.floor(decades) + 1}, (_, decade) => Number((10 ** (low + decade)).toPrecision(1)));
+  const axis = make('span', {class: 'axis', 'aria-hidden': true}, ...ticks.map(tick => make('span', {style: `left: ${100 * at(tick)}%`}, String(tick))));
+  return {decades, axis, at};
+}
+
+// --- the table: it is there already, and is only arranged and marked ---
+
+const rows = [...body.rows].map((line, place) => {
+  const row = data.rows[place], words = [...line.cells].map(cell => cell.textContent).concat(row.family, row.driver, row.source, row.origin);
+  const name = line.querySelector('bdi'), button = make('button', {type: 'button', 'aria-haspopup': 'dialog'});
+  name.replaceWith(button);
+  button.append(name);
+  return {...row, line, button, words: words.join(' ').toLowerCase(), key: [row.device, row.cpu, row.system, row.measured].join(' / ')};
+});
+const value = (row, {key, column}) => column === null ? row[key] : row.cells[column] && row.cells[column][key];
+const perMhz = row => row.mhz && value(row, {key: 'mbit_s', column: state.column}) / row.mhz || 0;
+const rates = logScale(rows.flatMap(row => row.cells.map(cell => cell && cell.mbit_s)));
+
+function compare(one, other) {
+  const [a, b] = [one, other].map(row => value(row, data.heads[state.sort]) ?? '');
+  if (a === '' || b === '') return (a === '') - (b === '');  // what is missing comes last, whichever way
+  return (state.descending ? -1 : 1) * (typeof a === 'number' ? a - b : collator.compare(a, b));
+}
+
+function sort() {
+  titles.forEach(title => title.removeAttribute('aria-sort'));
+  if (state.sort !== null) titles[state.sort].setAttribute('aria-sort', state.descending ? 'descending' : 'ascending');
+  const order = state.sort === null ? rows : [...rows].sort(compare);
+  if (order.some((row, place) => row.line !== body.children[place])) body.append(...order.map(row => row.line));
+}
+
+function filter() {
+  const chosen = new FormData(form), words = chosen.get('words').toLowerCase().split(/\s+/);
+  const isAmong = (name, text) => !chosen.has(name) || chosen.getAll(name).includes(text);
+  const shown = rows.filter(row => isAmong('family', row.family) && isAmong('origin', row.origin) && words.every(word => row.words.includes(word)));
+  const kept = new Set(shown);
+  rows.forEach(row => { row.line.hidden = !kept.has(row); });
+  count.textContent = (shown.length === rows.length ? '' : `${shown.length} of `) + plural(rows.length, 'row');
+  return shown;
+}
+
+function drawBars() {
+  const place = data.heads.findIndex(head => head.key === 'mbit_s' && head.column === state.column);
+  table.querySelectorAll('.chart').forEach(node => node.classList.remove('chart'));
+  [table.querySelectorAll('col')[place], titles[place], ...rows.map(row => row.line.cells[place])].forEach(node => node.classList.add('chart'));
+  rows.forEach(row => row.line.cells[place].style.setProperty('--share', rates.at(value(row, data.heads[place]))));
+  table.style.setProperty('--decades', rates.decades);
+  titles[place].append(rates.axis);
+}
+
+// --- MBit/s per MHz ---
+
+const familyNames = among => distinct(among.map(row => row.family)).sort((a, b) => (a === 'other') - (b === 'other') || collator.compare(a, b));
+
+function drawDots(shown, scale) {  // a dot where there is room for one: thousands would only make a blot
+  const taken = new Map();
+  return shown.map(row => {
+    const x = 100 * scale.at(perMhz(row)), lane = taken.get(Math.round(x)) || 0;
+    taken.set(Math.round(x), lane + 1);
+    if (lane > 4) return '';
+    const dot = make('circle', {class: row.origin, cx: x + '%', cy: 18 + (lane % 2 ? 6 : -6) * Math.ceil(lane / 2), r: 4},
+                     make('title', {}, `${row.device}, ${row.cpu}: ${perMhz(row).toPrecision(2)} MBit/s per MHz`));
+    return Object.assign(dot, {row});
+  });
+}
+
+function familyRow(family, shown, scale) {
+  const found = shown.map(perMhz), middle = found.length ? median(found) : 0, x = 100 * scale.at(middle) + '%';
+  const [low, high, half] = [Math.min(...found), Math.max(...found), middle].map(one => found.length ? one.toPrecision(2) : '-');
+  const range = low === high ? low : `${low} to ${high}`, label = `${family}: ${plural(found.length, 'row')}, ${range}, median ${half}`;
+  const plot = make('svg', {role: 'img', 'aria-label': label}, ...drawDots(shown, scale), found.length > 1 ? make('line', {x1: x, x2: x, y1: 0, y2: 36}) : '');
+  return make('tr', {}, make('th', {scope: 'row'}, family), make('td', {class: 'n more'}, String(found.length)), make('td', {class: 'n'}, half),
+              make('td', {class: 'n more'}, range), make('td', {class: 'plot'}, plot));
+}
+
+function drawFamilies(shown) {
+  const drawn = rows.filter(perMhz), scale = logScale(drawn.map(perMhz));  // of all rows: a filter shall not move the dots
+  const titled = [['family', ''], ['rows', 'n more'], ['median', 'n'], ['range', 'n more'], [scale.axis, 'plot']];
+  families.hidden = !drawn.length;
+  families.style.setProperty('--decades', scale.decades);
+  families.replaceChildren(
+    make('caption', {}, `${data.columns[state.column]}: MBit/s per MHz of the clock, by CPU family; strokes are medians; some crowded dots are left out`),
+    make('thead', {}, make('tr', {}, ...titled.map(([title, kind]) => make('th', {scope: 'col', class: kind}, title)))),
+    make('tbody', {}, ...familyNames(drawn).map(family => familyRow(family, shown.filter(row => row.family === family && perMhz(row)), scale))));
+}
+
+// --- the details of a device, made when they are asked for ---
+
+function drawRuns(runs, middle, reach) {
+  const dots = runs.map(seconds => make('circle', {cx: 50 + 48 * (seconds - middle) / reach + '%', cy: 12, r: 4.5}));
+  const line = (x1, x2, y1, y2, opacity) => make('line', {x1, x2, y1, y2, opacity});
+  return make('svg', {'aria-hidden': true}, line('0', '100%', 12, 12, .2), line('50%', '50%', 2, 22, 1), ...dots);
+}
+
+function lineFigure(line, middle, reach) {
+  const runs = line.runs.length ? `${plural(line.runs.length, 'run')}: ${line.runs.map(seconds => seconds.toFixed(2)).join(', ')} s` : 'no single runs';
+  return make('figure', {}, make('figcaption', {}, `${line.time || 'no date'}, run ${line.run}: `, make('strong', {}, number(line.mbit_s)), ' MBit/s'),
+    line.runs.length ? drawRuns(line.runs, middle, reach) : '', make('small', {}, runs + (line.spread === null ? '' : `; spread ${percent(line.spread)}`)),
+    ...line.warnings.flatMap(code => [' ', make('span', {class: 'badge warning'}, code)]));
+}
+
+function cellSection(row, cell, name) {
+  const runs = cell.figures.flatMap(line => line.runs), middle = runs.length ? median(runs) : 0;
+  const reach = Math.max(.05 * middle, ...runs.map(seconds => Math.abs(seconds - middle)));  // a spread under 5 % shall look like little
+  const facts = [cell.seconds === null ? '' : number(cell.seconds) + ' s', row.mhz ? (cell.mbit_s / row.mhz).toPrecision(2) + ' MBit/s per MHz' : '',
+                 cell.lines > 1 ? `median of ${cell.lines} lines` : '', runs.length ? `dots: ${number(middle)} s ± ${percent(reach / middle)}` : '',
+                 cell.figures.length && cell.figures.length < cell.lines ? `the newest ${cell.figures.length} are listed` : ''];
+  return make('section', {}, make('h3', {}, make('span', {}, name), make('span', {}, number(cell.mbit_s) + ' MBit/s')),
+              make('small', {}, facts.filter(Boolean).join('; ')), ...cell.figures.map(line => lineFigure(line, middle, reach)));
+}
+
+function fillDetail(row) {
+  const facts = {CPU: row.cpu, clock: row.mhz && row.mhz + ' MHz', family: row.family, system: row.system, tool: row.tool, driver: row.driver,
+                 'published in': row.source};
+  const codes = distinct(row.marks.concat(...row.cells.map(cell => cell ? cell.figures.flatMap(line => line.warnings) : [])));
+  const care = codes.map(code => make('li', {}, make('strong', {}, code), explained.has(code) ? ': ' + explained.get(code) : ''));
+  detail.replaceChildren(
+    make('button', {type: 'button', id: 'close', 'aria-label': 'Close'}, '×'), make('h2', {id: 'device', dir: 'auto'}, row.device || '-'),
+    make('dl', {}, ...Object.entries(facts).flatMap(([name, text]) => text ? [make('dt', {}, name), make('dd', {dir: 'auto'}, text)] : [])),
+    care.length ? make('section', {}, make('h3', {}, 'Take with care'), make('ul', {}, ...care)) : '',
+    ...row.cells.map((cell, column) => cell ? cellSection(row, cell, data.columns[column]) : ''));
+}
+
+function open(row) {
+  state.open = row;
+  fillDetail(row);
+  if (!detail.open) detail.showModal();
+  save();
+}
+
+// --- what is seen is kept in the address, so that it can be linked ---
+
+function save() {
+  clearTimeout(state.saving);  // a browser refuses such changes where they come too often
+  state.saving = setTimeout(() => {
+    const kept = new URLSearchParams(new FormData(form));
+    if (!kept.get('words')) kept.delete('words');
+    if (kept.get('chart') === usual) kept.delete('chart');
+    if (state.sort !== null) kept.set('sort', data.heads[state.sort].title);
+    if (state.descending) kept.set('order', 'descending');
+    if (state.open) kept.set('open', state.open.key);
+    history.replaceState(null, '', '#' + kept);
+  }, 150);
+}
+
+function update() {
+  const column = data.columns.indexOf(form.elements.chart.value);
+  if (column !== state.column) { state.column = column; drawBars(); }
+  drawFamilies(filter());
+  save();
+}
+
+function restore(address) {
+  const kept = new URLSearchParams(address.slice(1)), row = rows.find(one => one.key === kept.get('open'));
+  const place = data.heads.findIndex(head => head.title === kept.get('sort'));
+  for (const field of form.elements) {
+    if (field.type === 'checkbox') field.checked = kept.getAll(field.name).includes(field.value);
+    else if (field.name) field.value = kept.get(field.name) || '';
+  }
+  if (form.elements.chart.selectedIndex < 0) form.elements.chart.value = usual;
+  Object.assign(state, {sort: place < 0 ? null : place, descending: place >= 0 && kept.get('order') === 'descending'});
+  sort();
+  update();
+  if (row) open(row); else if (detail.open) detail.close();
+}
+
+function addChips(name, title, values) {
+  const chips = values.map(value => make('label', {}, make('input', {type: 'checkbox', name, value}), make('span', {}, value)));
+  if (values.length > 1) form.querySelector('[type=reset]').before(make('fieldset', {}, make('legend', {}, title), make('div', {}, ...chips)));
+}
+
+titles.forEach((title, place) => {
+  title.replaceChildren(make('button', {type: 'button'}, title.textContent));
+  title.firstChild.addEventListener('click', () => {  // of numbers the largest come first, but for times
+    state.descending = state.sort === place ? !state.descending : ['mhz', 'mbit_s', 'spread'].includes(data.heads[place].key);
+    state.sort = place;
+    sort();
+    save();
+  });
+});
+const filled = data.columns.map((_, column) => rows.filter(row => row.cells[column]).length), usual = data.columns[filled.indexOf(Math.max(...filled))];
+form.elements.chart.append(...data.columns.map(name => make('option', {}, name)));
+addChips('family', 'CPU family', familyNames(rows));
+addChips('origin', 'Results', distinct(rows.map(row => row.origin)).sort());
+form.addEventListener('input', update);
+form.addEventListener('submit', event => event.preventDefault());
+form.addEventListener('reset', event => { event.preventDefault(); restore(''); });
+body.addEventListener('click', event => { if (event.target.closest('button')) open(rows.find(row => row.button === event.target.closest('button'))); });
+families.addEventListener('click', event => { if (event.target.row) open(event.target.row); });
+detail.addEventListener('click', event => { if ([detail, detail.firstChild].includes(event.target)) detail.close(); });  // beside it, or on the cross
+detail.addEventListener('close', () => { const {button} = state.open; state.open = null; button.focus(); save(); });
+addEventListener('hashchange', () => { if (!location.hash.startsWith('#note-')) restore(location.hash); });
+document.documentElement.classList.add('js');
+form.hidden = false;
+restore(location.hash);
+</script>
+</body>
+</html>
+'''
+
+
 # --- summary ------------------------------------------------------------------------------------
 # What a person reads while tests run, and after them.
 
@@ -5953,8 +6419,8 @@ def table_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal])
 
 def rendered(form: str, test: str, rows: Sequence[Row], left_out: Dict[str, int]) -> str:
     """The table in one of TABLE_FORMATS."""
-    if form == 'json':
-        return as_json(test, rows, left_out)
+    if form in ('json', 'html'):
+        return (as_json if form == 'json' else as_html)(test, rows, left_out)
     table = laid_out(test, rows)
     if form == 'text':
         table = table._replace(below=table.below + beside_published(rows))
