@@ -56,10 +56,10 @@ RELEASE_YEAR = 2026  # a router whose clock shows an earlier year has not been t
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNSOUND, EXIT_NOTHING, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 EXITS: Dict[int, str] = {
-    EXIT_OK: 'everything asked for was measured; `validate`: all is fit to be merged',
+    EXIT_OK: 'everything asked for was measured; `selftest`: nothing got slower; `validate`: all is fit to be merged',
     EXIT_FAILED: 'something that was asked for could not be measured; the other lines are good; or a file could not be read or written',
     EXIT_USAGE: 'wrong usage',
-    EXIT_UNSOUND: '`validate`: something is not fit to be merged',
+    EXIT_UNSOUND: '`selftest`: something got slower; `validate`: something is not fit to be merged',
     EXIT_NOTHING: 'nothing could be measured here, and each line says what is missing; `table`: no row',
     EXIT_INTERRUPTED: 'interrupted by Ctrl-C, a hang-up or `kill`',
 }
@@ -91,6 +91,8 @@ REASONS: Dict[str, str] = {
     'no-shell': 'the other end does not run /bin/sh',
     'no-space': 'there is no directory where a key of under 1 kB could be kept',
     'not-loaded': 'the kernel lists no driver for it; that may only mean that nobody has used it yet',
+    'overlap': 'another self-test is running',
+    'not-idle': '`selftest`: the machine stayed busy',
     'output-unknown': 'the tool ended well but did not say what it did',
     'remote-shell': 'the login shell at the other end stumbled over a command',
     'timeout': 'the tool did not end in time and was stopped',
@@ -1421,6 +1423,7 @@ class LocalHost(Host):
         self.private: Optional[str] = None
         self.jobs: List[Job] = []  # all that run, so that whoever waits for one reads what the others print
         self.signalled = self.watching = False
+        self.niceness: Optional[int] = None  # of what is started, where it is not our own
         self.pipe: Tuple[int, ...] = os.pipe()
         self.wake, self._waker = self.pipe
         for end in self.pipe:
@@ -1473,14 +1476,21 @@ class LocalHost(Host):
                 while len(line) == LONGEST_LINE and line[-1:] != b'\n':
                     line = file.readline(LONGEST_LINE)
 
-    def append(self, path: str, text: str) -> None:
+    def append(self, path: str, text: str, most: Optional[int] = None) -> None:
         """Add whole lines to a file, in one write and alone; a line that a power cut tore is ended first. What
-        does not fit leaves the file as it was. Raises OSError."""
-        import fcntl
-        descriptor = os.open(self._path(os.path.abspath(path)), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        does not fit leaves the file as it was. Beyond `most` bytes the file becomes PATH.1, and a new one is begun;
+        its directory is made. Raises OSError."""
+        path = self._path(os.path.abspath(path))
+        if most:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = self._locked(path)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
+            if most and size > most:
+                os.replace(path, path + '.1')
+                os.close(descriptor)
+                descriptor = self._locked(path)
+                size = os.fstat(descriptor).st_size
             torn = size and os.pread(descriptor, 1, size - 1) != b'\n'
             data = b'\n' * bool(torn) + text.encode('utf-8', 'replace')
             try:
@@ -1491,6 +1501,90 @@ class LocalHost(Host):
                 raise
         finally:
             os.close(descriptor)
+
+    def _locked(self, path: str) -> int:
+        """A file to append to, once nobody else does; the one that has this name now, where another writer gave it away."""
+        import fcntl
+        while True:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            try:
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+            except FileNotFoundError:
+                pass
+            os.close(descriptor)
+
+    def replace(self, path: str, text: str, mode: int = 0o644) -> None:
+        """Write a whole file so that at any moment the old or the new one is there, which keeps the mode of the old;
+        its directory is made. Raises OSError."""
+        path = os.path.realpath(self._path(os.path.abspath(path)))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        new = '%s.%d.new' % (path, os.getpid())
+        try:
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+        except OSError:
+            pass
+        try:
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            with open(descriptor, 'wb') as file:
+                os.fchmod(descriptor, mode)
+                file.write(text.encode('utf-8', 'surrogateescape'))
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(new, path)
+        except OSError:
+            self.remove(new)
+            raise
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there and that is allowed."""
+        try:
+            os.unlink(path if path.startswith(self.root) else self._path(os.path.abspath(path)))
+        except OSError:
+            pass
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything of that name."""
+        return os.path.exists(self._path(path))
+
+    def is_root(self) -> bool:
+        """Whether this is the superuser."""
+        return os.geteuid() == 0
+
+    def feed(self, argv: Sequence[str], text: str) -> Ran:
+        """Run a command that reads a short text."""
+        job = self.start(argv, talk=True)
+        if job.alive():
+            job.say(text)
+            job.hang_up()
+            self.attend(lambda: not job.alive(), 20.0)
+        self.end(job)
+        return job.ran()
+
+    def only_one(self, name: str) -> bool:
+        """Whether no other process of this user does what goes by this name; from then on this one does, until it
+        ends, however that happens. What an older one left behind does not matter."""
+        import fcntl
+        places = [place for place in ('/run/lock', '/var/run', '/run', '/tmp') if os.access(self._path(place), os.W_OK | os.X_OK)]
+        for place in places:
+            try:
+                descriptor = os.open(self._path('%s/%s-%d.lock' % (place, name, os.geteuid())), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError:
+                continue
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                return False
+            return True  # the descriptor stays open, and with it the lock
+        return True
+
+    def yield_to_others(self) -> None:
+        """Low priority from now on, but for the commands that are started: what they take is what is measured."""
+        if self.is_root():  # only who may raise the priority again can do that
+            self.niceness = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, 0, min(self.niceness + 10, 19))
 
     def names(self, path: str) -> List[str]:
         """See Host."""
@@ -1537,6 +1631,11 @@ class LocalHost(Host):
         """Start a process, which end() ends."""
         job = Job(argv, self.find(argv[0]), self.environment, self.clock, talk)
         self.jobs.append(job)
+        if self.niceness is not None and job.alive():
+            try:
+                os.setpriority(os.PRIO_PGRP, job.process.pid, self.niceness)
+            except OSError:
+                pass  # it has ended
         return job
 
     def end(self, job: Job) -> None:
@@ -5998,6 +6097,462 @@ class Terminal(Listener):
         self.text, self.shown = text, self.clock()
 
 
+# --- self-test ----------------------------------------------------------------------------------
+# The short run for cron: a journal of lines, a small file of what is usual here, and a word only when
+# something got slower.
+
+LEARNING = 14  # nights before anything is called slower: fewer would miss a machine's second speed
+BASELINE_NIGHTS = 30  # after which the baseline stays as it is, so that it cannot creep along with a slow decay
+FLOOR, CEILING = 0.05, 0.35  # no smaller loss is reported; a noisier router is not waited for
+NOISE_FACTOR = 1.75  # times the range of the usual nights: tests/bench/nights.py shows what that gives
+NOISY = 0.08  # a limit above which one more night is waited for
+MOST_BLIPS = 5
+NOT_COUNTED = ('cpu-starved', 'disturbed', 'not-idle')  # nights that tell nothing
+JOURNAL_BYTES = 256 << 10  # of each of its two files
+SELFTEST_KB = 12288  # free, below which nothing is started
+SELFTEST_WAIT, SELFTEST_BUDGET = 600.0, 300.0  # seconds for an idle machine, and then for the tests
+STRUCK_NIGHTS = 7  # that a test is left out after the router went down under it
+
+
+class Nights(NamedTuple):
+    """What is known of one result from night to night: the Mbit/s of the first BASELINE_NIGHTS nights that
+    count, how many slow nights turned out to be exceptions, the slow nights in a row up to now, the
+    share lost that was reported, and what the machine was like."""
+
+    rates: Tuple[float, ...] = ()
+    blips: int = 0
+    streak: Tuple[float, ...] = ()
+    reported: Optional[float] = None
+    about: Dict[str, str] = {}
+
+
+def usual_rate(series: Nights) -> Tuple[float, float]:
+    """The usual Mbit/s, and the share that has to be lost to stand out from this router's own noise:
+    more than the nights were apart, leaving out the slowest tenth."""
+    ordered = sorted(series.rates)
+    usual = median(ordered)
+    return usual, min(max(FLOOR, NOISE_FACTOR * (ordered[-1] - ordered[len(ordered) // 10]) / usual), CEILING)
+
+
+def looks_slow(series: Nights, rate: float) -> bool:
+    """Whether a night's result lies below what is usual, and is worth a second look."""
+    if len(series.rates) < LEARNING:
+        return False
+    usual, limit = usual_rate(series)
+    return rate < usual * (1 - limit)
+
+
+def nights_wanted(series: Nights) -> int:
+    """How many slow nights in a row are no exception any more: two, and more where noise or exceptions were seen."""
+    limit = usual_rate(series)[1]
+    return 2 + (limit > NOISY) + (limit >= CEILING) + min(series.blips, MOST_BLIPS)
+
+
+def after_night(series: Nights, rate: float) -> Nights:
+    """The series with one more night."""
+    if looks_slow(series, rate):
+        streak = (*series.streak, rate)[-2 - MOST_BLIPS - 2:]
+        return series._replace(streak=streak, reported=series.reported or confirmed_loss(series._replace(streak=streak)))
+    blips = series.blips + (0 if series.reported else len(series.streak))
+    rates = (*series.rates, rate) if len(series.rates) < BASELINE_NIGHTS else series.rates
+    grown = series._replace(rates=rates, blips=blips, streak=(), reported=None)
+    if len(rates) == LEARNING > len(series.rates):  # exceptions among the nights learned from
+        grown = grown._replace(blips=sum(looks_slow(grown, one) for one in rates))
+    return grown
+
+
+def confirmed_loss(series: Nights) -> Optional[float]:
+    """The share lost by now, if enough nights in a row show it and agree about it."""
+    usual, limit = usual_rate(series)
+    wanted = nights_wanted(series)
+    tail = series.streak[-wanted:]
+    if len(tail) < wanted or max(tail) > min(tail) * (1 + limit) and len(series.streak) < 2 + MOST_BLIPS:
+        return None
+    return 1 - median(tail) / usual
+
+
+def series_key(line: Line) -> str:
+    """What is compared with itself from night to night: `openvpn aes-256-cbc SHA1`."""
+    return ' '.join(filter(None, (line.test, line.cipher, line.auth, line.driver)))
+
+
+def about_line(line: Line, facts: Facts) -> Dict[str, str]:
+    """What a result may depend on, by names for a person."""
+    clock = line.extra.get('clock_mhz')
+    values = {'system': line.os, 'kernel': line.kernel, 'tool': line.tool, 'library': line.library, 'routerbench': line.agent, 'governor': facts.governor,
+              'AES instructions': facts.aes, 'clock': '%.0f MHz' % clock if clock else None, 'cores': facts.cores}
+    return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def changes(before: Dict[str, str], now: Dict[str, str]) -> List[str]:
+    """What is another than it was; a clock only if it is 5 % off."""
+    def differs(name: str) -> bool:
+        if name == 'clock':
+            return not agree(float(before[name].split()[0]), float(now[name].split()[0]), 0.05)
+        return before[name] != now[name]
+    return ['%s %s -> %s' % (name, before[name], now[name]) for name in before if name in now and differs(name)]
+
+
+class State(NamedTuple):
+    """The baseline file: the series, and the test that did not come back, with the nights that it is still left out."""
+
+    series: Dict[str, Nights]
+    struck: Dict[str, int]
+
+
+def state_text(state: State) -> str:
+    """The baseline file."""
+    import json
+    content = {'schema': SCHEMA, 'agent': __version__, 'series': {key: one._asdict() for key, one in state.series.items()}, 'struck': state.struck}
+    return json.dumps(content, ensure_ascii=False, indent=1) + '\n'
+
+
+def parse_state(text: str) -> Optional[State]:
+    """What state_text() wrote; None for anything else."""
+    import json
+    try:
+        content = json.loads(text)
+        series = {key: Nights(tuple(map(float, one['rates'])), int(one['blips']), tuple(map(float, one['streak'])),
+                              None if one['reported'] is None else float(one['reported']), dict(one['about']))
+                  for key, one in content['series'].items()}
+        sound = all(rate > 0 for one in series.values() for rate in one.rates + one.streak)
+        return State(series, {str(name): int(nights) for name, nights in content['struck'].items()}) if sound else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+class Places(NamedTuple):
+    """Where a self-test keeps what it has to keep."""
+
+    journal: str
+    baseline: str
+
+
+def usual_places(host: LocalHost) -> Places:
+    """On OpenWrt the journal is in memory, because flash wears out, and the baseline, which is seldom written, is not."""
+    if host.exists('/etc/openwrt_release'):
+        return Places('/tmp/routerbench/journal.jsonl', '/etc/routerbench/baseline.json')
+    place = '/var/db/routerbench' if host.uname()[0].endswith('BSD') else '/var/lib/routerbench'
+    if not host.is_root():
+        home = host.environment.get('HOME') or '/tmp'
+        place = os.path.join(host.environment.get('XDG_STATE_HOME') or os.path.join(home, '.local/state'), 'routerbench')
+    return Places(place + '/journal.jsonl', place + '/baseline.json')
+
+
+class SelfTest:
+    """One night's run on this machine."""
+
+    def __init__(self, host: LocalHost, machine: Machine, facts: Facts, options: Options, places: Places, listener: Listener) -> None:
+        self.host, self.machine, self.facts, self.places, self.listener = host, machine, facts, places, listener
+        self.wait, self.deadline = options.wait, host.clock() + options.wait + options.budget
+        self.context = Context(host, machine, options._replace(quick=True, wait=min(options.wait, 30.0)), listener)
+        self.lines: List[Line] = []
+        self.words: List[str] = []  # what has to be said
+        self.alarm = self.failed = False
+        self.state = self._read_state()
+
+    def _read_state(self) -> State:
+        text = self.host.text(self.places.baseline)
+        state = parse_state(text) if text else None
+        if text and state is None:
+            self.words.append('%s was damaged; what is usual here is learned anew' % plain(self.places.baseline))
+        return state or State({}, {})
+
+    def run(self, names: Sequence[str]) -> int:
+        """Measure, compare, keep; the exit status."""
+        before = state_text(self.state)
+        reason = self._hindrance()
+        if reason:
+            self._give_up(*reason)
+            return EXIT_NOTHING
+        self._see_what_fell()
+        for kind in (kind for kind in TESTS if kind.name in names or not names and kind(self.context).by_default()):
+            if kind.name in self.state.struck:
+                self._sit_out(kind.name)
+            elif self.host.clock() > self.deadline:
+                self.words.append('no time was left for `%s` (--budget)' % kind.name)
+            else:
+                self._measure(kind)
+        if state_text(self.state) != before:
+            self._keep_file(self.places.baseline, state_text(self.state))
+        bad = [line for line in self.lines if line.status != 'ok']
+        self.words += ['%s could not be measured: %s' % (line_title(line) if line.cipher else line.test, line.detail) for line in bad]
+        if self.alarm:
+            return EXIT_UNSOUND
+        return EXIT_NOTHING if len(bad) == len(self.lines) else EXIT_FAILED if bad or self.failed else EXIT_OK
+
+    def _hindrance(self) -> Optional[Tuple[str, str]]:
+        """Why this is no time for a test."""
+        free = self.machine.available_kb()
+        if free is not None and free < SELFTEST_KB:
+            return 'low-memory', 'only %d kB of memory are free, and %d are wanted' % (free, SELFTEST_KB)
+        if not self.host.only_one('routerbench'):
+            return 'overlap', 'another self-test is running'
+        if not wait_idle(self.machine, self.wait, Listener()):
+            return 'not-idle', 'the machine was still busy after %s; the next night is another chance' % spoken(self.wait)
+        return None
+
+    def _give_up(self, reason: str, detail: str) -> None:
+        self.keep(Line(time=stamp(self.host.now()) if clock_is_set(self.host) else None, run=os.urandom(4).hex(), test='selftest', status='skipped',
+                       reason=reason, detail=detail))
+        self.words.append('nothing was measured: ' + detail)
+
+    def keep(self, line: Line) -> None:
+        """Into the journal; the run goes on where that is full or cannot be written."""
+        self.lines.append(line)
+        try:
+            self.host.append(self.places.journal, line_json(line) + '\n', JOURNAL_BYTES)
+        except OSError as error:
+            word = '%s: %s' % (plain(self.places.journal), error.strerror)
+            self.words += [word] * (word not in self.words)
+            self.failed = True
+
+    def _keep_file(self, path: str, text: str) -> None:
+        try:
+            self.host.replace(path, text)
+        except OSError as error:
+            word = '%s: %s' % (plain(path), error.strerror)
+            self.words += [word] * (word not in self.words)
+            self.failed = True
+
+    def _marker(self) -> str:
+        return self.places.baseline + '.running'
+
+    def _see_what_fell(self) -> None:
+        """A marker that was left says under which test the router, or the self-test, went down."""
+        name = plain(self.host.text(self._marker()), 20)
+        if name in [kind.name for kind in TESTS]:
+            self.state.struck[name] = STRUCK_NIGHTS
+            self.alarm = True
+            self.words.append('the last self-test did not come back from `%s`: the router went down, or memory or time ran out. It is left out for %d nights; '
+                              '`routerbench.py selftest --accept` ends that' % (name, STRUCK_NIGHTS))
+        self.host.remove(self._marker())
+
+    def _sit_out(self, name: str) -> None:
+        self.state.struck[name] -= 1
+        if self.state.struck[name] <= 0:
+            del self.state.struck[name]
+
+    def _measure(self, kind: Type[Test]) -> None:
+        """One test, and once more what looks slow: a second look at once tells an exception from a loss."""
+        self._keep_file(self._marker(), kind.name + '\n')
+        try:
+            best = self._best_of(kind)
+        finally:  # whatever ends this program in good order is no fault of the router's
+            self.host.remove(self._marker())
+        for key, line in best.items():
+            self._compare(key, line)
+
+    def _best_of(self, kind: Type[Test]) -> Dict[str, Line]:
+        best: Dict[str, Line] = {}
+        lines = self._lines_of(kind, self.context)
+        for line in lines:
+            self.keep(line)
+            if line.status == 'ok' and line.mbit_s and not set(line.warnings) & set(NOT_COUNTED):
+                best[series_key(line)] = line
+        slow = {key: line for key, line in best.items() if looks_slow(self.state.series.get(key, Nights()), line.mbit_s or 0)}
+        if slow:
+            options = self.context.options._replace(ciphers=tuple(dict.fromkeys(line.cipher or '' for line in slow.values())))
+            for line in self._lines_of(kind, self.context._replace(options=options)):
+                key = series_key(line)
+                if key in slow and (line.mbit_s or 0) > (slow[key].mbit_s or 0):
+                    self.keep(line)
+                    best[key] = line
+        return best
+
+    def _lines_of(self, kind: Type[Test], context: Context) -> List[Line]:
+        session = Session(context, self.facts, lambda line: None)
+        session.measure(kind(context), True)
+        return session.lines
+
+    def _compare(self, key: str, line: Line) -> None:
+        series = self.state.series.get(key, Nights())
+        now = after_night(series, round(line.mbit_s or 0, 3))
+        about = about_line(line, self.facts)
+        if len(now.rates) > len(series.rates) or not series.about:
+            now = now._replace(about=about)
+        self.state.series[key] = now
+        if now.reported and not series.reported:
+            self.alarm = True
+            changed = changes(series.about, about)
+            self.words.append('%s: %.0f %% slower than usual, %s instead of %s Mbit/s%s' % (
+                key, 100 * now.reported, figure(line.mbit_s), figure(usual_rate(now)[0]),
+                '; since then: ' + ', '.join(changed) if changed else '; nothing that routerbench knows of has changed'))
+        elif series.reported and not now.reported:
+            self.words.append('%s: as fast as usual again, %s Mbit/s' % (key, figure(line.mbit_s)))
+
+
+def accepted(state: State, names: Sequence[str]) -> State:
+    """The state with what is usual forgotten, for these tests or all, so that the next nights make a new baseline."""
+    kept = {key: series for key, series in state.series.items() if names and key.split()[0] not in names}
+    return State(kept, {name: nights for name, nights in state.struck.items() if names and name not in names})
+
+
+BARS = '\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588'
+
+
+def chart(rates: Sequence[float], bars: str = BARS) -> str:
+    """One sign per rate; the lowest stands for four fifths of the highest, or for less if there is less."""
+    highest = max(rates)
+    lowest = min(min(rates), 0.8 * highest)
+    return ''.join(bars[min(int((rate - lowest) / (highest - lowest or 1) * len(bars)), len(bars) - 1)] for rate in rates)
+
+
+def history_text(lines: Iterable[Line], state: State, bars: str = BARS) -> str:
+    """The journal for a person: a chart per series, and what changed on the way."""
+    series: Dict[str, List[Line]] = {}
+    for line in lines:
+        if line.status == 'ok' and line.mbit_s and line.mbit_s > 0:
+            series.setdefault(series_key(line), []).append(line)
+    parts = []
+    for key, kept in series.items():
+        newest = kept[-60:]
+        rates = [line.mbit_s or 0 for line in newest]
+        known = state.series.get(key, Nights())
+        usual = 'usual %s Mbit/s' % figure(usual_rate(known)[0]) if len(known.rates) >= LEARNING else 'still learning (%d of %d nights)' % (len(known.rates), LEARNING)
+        dates = [line.time[:10] for line in newest if line.time]
+        parts.append('\n'.join([plain(key), '  ' + chart(rates, bars), '  %d runs%s; latest %s, lowest %s, highest %s Mbit/s; %s' % (
+            len(rates), ', %s to %s' % (dates[0], dates[-1]) if dates else '', figure(rates[-1]), figure(min(rates)), figure(max(rates)), usual)]
+            + ['  %s: %s' % (after.time or 'clock not set', plain('%s %s -> %s' % (name, getattr(before, name), getattr(after, name))))
+               for before, after in zip(newest, newest[1:]) for name in ('os', 'kernel', 'tool', 'library', 'agent') if getattr(before, name) != getattr(after, name)]))
+    return '\n\n'.join(parts) or 'The journal has no result yet.'
+
+
+def prometheus_text(lines: Sequence[Line], state: State, now: float) -> str:
+    """For the textfile collector of node_exporter."""
+    def escaped(text: str) -> str:
+        return plain(text).replace('\\', '\\\\').replace('"', '\\"')
+    rows: Dict[str, List[str]] = {'mbit_s': [], 'usual_mbit_s': [], 'slower': []}
+    for line in lines:
+        key = series_key(line)
+        if line.status == 'ok' and line.mbit_s:
+            labels = ','.join('%s="%s"' % (name, escaped(getattr(line, name) or '')) for name in ('test', 'cipher', 'auth', 'driver'))
+            series = state.series.get(key, Nights())
+            rows['mbit_s'].append('{%s} %.3f' % (labels, line.mbit_s))
+            if len(series.rates) >= LEARNING:
+                rows['usual_mbit_s'].append('{%s} %.3f' % (labels, usual_rate(series)[0]))
+            rows['slower'].append('{%s} %d' % (labels, bool(series.reported)))
+    help_texts = {'mbit_s': 'Mbit/s that the processor encrypts', 'usual_mbit_s': 'Mbit/s of the baseline', 'slower': '1 after a loss was confirmed'}
+    text = ''.join('# HELP routerbench_%s %s.\n# TYPE routerbench_%s gauge\n%s' % (name, help_texts[name], name, ''.join('routerbench_%s%s\n' % (name, row) for row in dict.fromkeys(found)))
+                   for name, found in rows.items() if found)
+    return text + '# HELP routerbench_last_run_seconds When the self-test ran, in seconds since 1970.\n# TYPE routerbench_last_run_seconds gauge\nrouterbench_last_run_seconds %d\n' % now
+
+
+def one_line(status: int, words: Sequence[str], lines: Sequence[Line]) -> str:
+    """For checks in the manner of Nagios: one line, with the figures behind a bar."""
+    state = {EXIT_OK: 'OK', EXIT_UNSOUND: 'SLOWER', EXIT_NOTHING: 'NOT MEASURED'}.get(status, 'FAILED')
+    figures = ' '.join("'%s'=%.3f" % (series_key(line).replace(' ', '_').replace("'", ''), line.mbit_s) for line in lines if line.status == 'ok' and line.mbit_s)
+    return 'routerbench %s: %s | %s' % (state, plain('; '.join(words) or 'as fast as usual', 400).replace('|', '/'), figures)
+
+
+# --- schedule -----------------------------------------------------------------------------------
+# The line in cron that runs the self-test every night.
+
+CRON_MARK = '# routerbench selftest'
+
+
+class CronPlace(NamedTuple):
+    """Where cron reads the line: a `file` (none: the user's own crontab, by the crontab command), with
+    the user's name in it or not, and the command that makes cron look."""
+
+    file: Optional[str]
+    user: Optional[str]
+    restart: Tuple[str, ...] = ()
+
+
+def cron_place(host: LocalHost) -> CronPlace:
+    """By the system."""
+    if host.exists('/etc/openwrt_release') or host.exists('/etc/crontabs'):
+        return CronPlace('/etc/crontabs/root', None, ('/etc/init.d/cron', 'enable', 'restart'))  # no cron runs there before the first line
+    if host.uname()[0].endswith('BSD') and host.is_root():
+        return CronPlace('/usr/local/etc/cron.d/routerbench', 'root')
+    if host.is_root() and host.exists('/etc/cron.d'):
+        return CronPlace('/etc/cron.d/routerbench', 'root')
+    return CronPlace(None, None)
+
+
+def cron_text(host: LocalHost, place: CronPlace) -> str:
+    """What stands in the crontab now."""
+    if place.file is None:
+        return host.output('crontab', '-l')
+    try:
+        return host.read_bytes(place.file, 1 << 20).decode('utf-8', 'surrogateescape')
+    except Absent:
+        return ''
+
+
+def cron_minute(host: LocalHost) -> Tuple[int, int]:
+    """An hour and a minute of this machine's own between 3:00 and 5:59, so that a fleet does not start at once."""
+    from binascii import crc32
+    names = [host.text('/etc/machine-id'), host.text('/proc/sys/kernel/hostname'), host.output('hostname')]
+    names += [host.text('/sys/class/net/%s/address' % name) for name in host.names('/sys/class/net') if name != 'lo']
+    number = crc32('\n'.join(names).encode('utf-8', 'replace'))
+    return 3 + number // 60 % 3, number % 60
+
+
+def cron_line(host: LocalHost, place: CronPlace, at: Optional[Tuple[int, int]], words: Sequence[str]) -> str:
+    """The whole line. Nothing happens where the program has gone, as after an upgrade of the firmware."""
+    own = host.environment.get('ROUTERBENCH_COMMAND')
+    file = os.path.realpath(__file__)
+    command = [own] if own else [file] if os.path.basename(file) == 'routerbench' and os.access(file, os.X_OK) else [sys.executable, file]
+    hour, minute = at or cron_minute(host)
+    test = '[ -x %s ] && ' % quoted(command[0]) if len(command) == 1 else '[ -e %s ] && ' % quoted(file)
+    text = test + ' '.join(plainly_quoted(word) for word in [*command, 'selftest', *words])
+    return ' '.join(filter(None, ('%d %d * * *' % (minute, hour), place.user, text.replace('%', '\\%'), CRON_MARK)))
+
+
+def plainly_quoted(word: str) -> str:
+    """For a shell, but without quotes where none are needed."""
+    return word if re.match(r'[\w@+=:,./-]+\Z', word, re.ASCII) else quoted(word)
+
+
+def with_line(crontab: str, line: Optional[str]) -> str:
+    """The crontab with this line as the only one of ours, where ours stood; all others as they are."""
+    kept = crontab.rstrip('\n').split('\n') if crontab.strip('\n') else []
+    marked = [i for i, one in enumerate(kept) if one.rstrip().endswith(CRON_MARK)]
+    at = marked[0] if marked else len(kept)
+    rest = [one for i, one in enumerate(kept) if i not in marked]
+    rest[min(at, len(rest)):min(at, len(rest))] = [line] if line else []
+    return ''.join(one + '\n' for one in rest)
+
+
+def scheduled(host: LocalHost) -> Optional[str]:
+    """The line that is there."""
+    return next((line for line in cron_text(host, cron_place(host)).split('\n') if line.rstrip().endswith(CRON_MARK)), None)
+
+
+def selftest_words(arguments: Any) -> List[str]:
+    """The options of a self-test as cron has to give them: what is not as usual, and whole paths."""
+    words = list(arguments.tests)
+    for name in ('cipher', 'auth'):
+        words += ['--' + name, ','.join(getattr(arguments, name))] if getattr(arguments, name) else []
+    for name, usual in (('wait', SELFTEST_WAIT), ('budget', SELFTEST_BUDGET)):
+        words += ['--' + name, '%gs' % getattr(arguments, name)] if getattr(arguments, name) != usual else []
+    for name in ('journal', 'baseline'):
+        words += ['--' + name, os.path.abspath(getattr(arguments, name))] if getattr(arguments, name) else []
+    words += ['--format', arguments.format] if arguments.format else []
+    return words + (['--output', os.path.abspath(arguments.output)] if arguments.output else [])
+
+
+def reschedule(host: LocalHost, line: Optional[str]) -> None:
+    """Put the line into cron, or (None) take it out. Writes only what is not so already. Raises OSError, RouterbenchError."""
+    place = cron_place(host)
+    before = cron_text(host, place)
+    after = with_line(before, line)
+    if after == before:
+        return
+    if place.file is None:
+        ran = host.feed(('crontab', '-'), after)
+        if ran.status:
+            raise RouterbenchError('crontab: ' + telling_line(ran.err + ran.out))
+    elif not after and place.user:
+        host.remove(place.file)
+    else:
+        host.replace(place.file, after, 0o600 if place.user is None else 0o644)
+    for word in place.restart[1:] if place.restart and host.exists(place.restart[0]) else ():
+        host.run(place.restart[0], word, limit=30.0)
+
+
 # --- command line -------------------------------------------------------------------------------
 
 RUN_EPILOG = """\
@@ -6089,6 +6644,14 @@ def whole(lowest: int, highest: int) -> Callable[[str], int]:
     return number
 
 
+def time_of_day(text: str) -> Tuple[int, int]:
+    """Hour and minute."""
+    match = re.match(r'([01]?[0-9]|2[0-3]):([0-5][0-9])\Z', text)
+    if not match:
+        raise ValueError('a time of day is wanted, as in 03:17, not `%s`' % plain(text, 40))
+    return int(match.group(1)), int(match.group(2))
+
+
 def clock_mhz(text: str) -> float:
     """MHz of a processor."""
     if not re.match(r'\d{1,5}(\.\d+)?\Z', text) or not float(text):
@@ -6131,6 +6694,7 @@ def make_parser() -> Any:
     commands.add_parser('crypto', parents=[common], help='the crypto drivers of the kernel and of OpenSSL, which is used, what to load',
                         epilog='An example that works: routerbench.py crypto')
     add_contributing(commands)
+    _add_nightly(commands)
     commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
                         epilog='An example that works: routerbench.py info')
     return parser
@@ -6154,6 +6718,31 @@ def add_contributing(commands: Any) -> None:
     table.add_argument('--all', action='store_true', help='lines that are not sound too, marked')
 
 
+def _add_nightly(commands: Any) -> None:
+    """`selftest` and `schedule`, which take the same options."""
+    selftest = commands.add_parser('selftest', help='the short run for cron: measure, keep, and say when something got slower',
+                                   epilog='An example that works: routerbench.py selftest --history')
+    schedule = commands.add_parser('schedule', help='put the self-test into cron, show it, take it out',
+                                   epilog='An example that works: routerbench.py schedule show')
+    schedule.add_argument('action', choices=('install', 'show', 'remove'), help='what to do with the line in cron')
+    schedule.add_argument('--at', metavar='HH:MM', type=reader(time_of_day), help='when (default: a minute of this machine\'s own between 3:00 and 5:59)')
+    selftest.add_argument('--accept', action='store_true', help='take the next nights as what is usual from now on')
+    selftest.add_argument('--history', action='store_true', help='show the journal, and measure nothing')
+    for one in (selftest, schedule):
+        def add(name: str, parse: Callable[[str], Any], text: str, default: Any = None, metavar: str = 'FILE', one: Any = one) -> None:
+            one.add_argument('--' + name, type=reader(parse), default=default, metavar=metavar, help=text)
+        one.add_argument('tests', nargs='*', metavar='TEST', type=reader(test_name), help='what to measure (default: as `run` does)')
+        one.add_argument('--quiet', action='store_true', help='say nothing on stderr but what has to be said')
+        add('cipher', cipher_list, 'ciphers, as in `run`', (), 'LIST')
+        add('auth', auth_list, 'digests, as in `run`', (), 'LIST')
+        add('wait', duration, 'longest wait for an idle machine (default: 10m); then nothing is measured', SELFTEST_WAIT, 'TIME')
+        add('budget', some_time, 'time for the measuring (default: 5m)', SELFTEST_BUDGET, 'TIME')
+        add('journal', str, 'where the lines go (default: in memory on OpenWrt, else below /var)')
+        add('baseline', str, 'where it is kept what is usual')
+        one.add_argument('--format', choices=('prometheus', 'line'), help='the result for node_exporter\'s textfile collector, or one line as for Nagios')
+        add('output', str, 'where that goes (default: stdout)')
+
+
 def _add_run(run: Any) -> None:
     def add(name: str, parse: Callable[[str], Any], text: str, default: Any = None, metavar: str = 'N') -> None:
         run.add_argument('--' + name, type=reader(parse), default=default, metavar=metavar, help=text)
@@ -6172,25 +6761,28 @@ def _add_run(run: Any) -> None:
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
 
 
-COMMANDS = ('run', 'info', 'crypto', 'table', 'validate')
-FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all')  # options without a value
+COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule')
+FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all', '--accept', '--history')  # options without a value
 
 
 def command_first(words: Sequence[str]) -> List[str]:
-    """The words with the command in front, wherever between the options it stood; `run` is what
-    happens without one."""
-    for i, word in enumerate(words):
-        is_value = i > 0 and words[i - 1].startswith('--') and words[i - 1] not in FLAGS and '=' not in words[i - 1]
-        if word in COMMANDS and not is_value:
-            return [word, *words[:i], *words[i + 1:]]
-    return list(words) if words and words[0] in ('-h', '--help', '--version') else ['run', *words]
+    """The words with the command in front, wherever between the options it stood, and with what else is no
+    option next to it; `run` is what happens without one."""
+    free = [i for i, word in enumerate(words) if not word.startswith('-') and not (
+        i > 0 and words[i - 1].startswith('--') and words[i - 1] not in FLAGS and '=' not in words[i - 1])]
+    command = next((i for i in free if words[i] in COMMANDS), None)
+    if command is None:
+        return list(words) if words and words[0] in ('-h', '--help', '--version') else ['run', *words]
+    if words[command] == 'schedule':  # two kinds of words, which argparse only takes side by side
+        return [words[command], *(words[i] for i in free if i != command), *(word for i, word in enumerate(words) if i not in free)]
+    return [words[command], *words[:command], *words[command + 1:]]
 
 
 def read_arguments(argv: Sequence[str]) -> Any:
     """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
     parser = make_parser()
     arguments = parser.parse_args(command_first(argv))
-    if arguments.command in ('table', 'validate'):
+    if arguments.command in ('table', 'validate', 'selftest', 'schedule'):
         return arguments
     if arguments.on and arguments.peer:
         parser.error('--peer is for a run on the router itself; with --on the router sends to this machine')
@@ -6335,6 +6927,8 @@ def notes_on(host: Host, facts: Facts) -> List[str]:
     if in_memory:
         notes.append('%s %s in memory: what is kept there is lost at a reboot.' % (
             ' and '.join(in_memory), 'is' if len(in_memory) == 1 else 'are'))
+    if isinstance(host, LocalHost) and scheduled(host) is None:
+        notes.append('No self-test runs at night; `routerbench.py schedule install` puts one into cron.')
     if facts.mixed_cores:
         notes.append('There are cores of several kinds; `taskset` keeps a run on one of them.')
     if facts.mhz is None:
@@ -6402,10 +6996,11 @@ def table_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal])
     failed = 0
     if arguments.files or not arguments.published:
         failed = each_file(near, arguments.files, lambda _name, lines: collector.read(lines))
+    tests = collector.tests()
     if arguments.published:
         collector.add_published()
-    tests = collector.tests()
     test = arguments.test or next(iter(tests), 'ssh')
+    tests = collector.tests()
     rows = [row for row in collector.rows(test) if keeps(row, arguments.filter)]
     rows = sort_rows(newest(rows) if arguments.latest else rows, arguments.sort or '-' + next(iter(table_columns(test, rows)), ''))
     if rows:
@@ -6442,6 +7037,69 @@ def validate_command(near: LocalHost, arguments: Any, terminal: Optional[Termina
     return EXIT_FAILED if failed else EXIT_OK if checker.rows and not counts[True] else EXIT_UNSOUND
 
 
+def selftest_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`selftest`. stdout stays empty unless a format is asked for, and stderr if all is well: cron mails what is not."""
+    usual = usual_places(near)
+    places = Places(os.path.abspath(arguments.journal or usual.journal), os.path.abspath(arguments.baseline or usual.baseline))
+    if arguments.history:
+        return show_history(near, places)
+    if arguments.accept:
+        state = parse_state(near.text(places.baseline)) or State({}, {})
+        near.replace(places.baseline, state_text(accepted(state, arguments.tests)))
+        return EXIT_OK
+    near.yield_to_others()
+    machine = machine_of(near)
+    listener = terminal if terminal and terminal.live else Listener()
+    night = SelfTest(near, machine, machine.facts(), options_of(arguments), places, listener)
+    status = night.run(arguments.tests)
+    if arguments.format:
+        text = one_line(status, night.words, night.lines) + '\n' if arguments.format == 'line' else prometheus_text(night.lines, night.state, near.now())
+        if arguments.output:
+            near.replace(arguments.output, text)
+        else:
+            write_out(STDOUT, text)
+    if night.words:
+        speak_up(near, 'routerbench: ' + plain('; '.join(night.words), 1000))
+    return status
+
+
+def speak_up(near: LocalHost, text: str) -> None:
+    """One line on stderr, and one in the system's log where there is one."""
+    Terminal({}, near.clock).note(text)
+    if near.find('logger'):
+        near.run('logger', '-t', 'routerbench', '-p', 'user.warning', '--', text.partition(': ')[2])
+
+
+def show_history(near: LocalHost, places: Places) -> int:
+    """`selftest --history`: the journal and the part before it, on stdout."""
+    lines: List[Line] = []
+    for path in (places.journal + '.1', places.journal):
+        try:
+            found = [line_of(value)[0] for _number, value, _text in read_objects(near.lines(path)) if type(value) is dict]
+        except OSError:
+            continue
+        lines += [line for line in found if line]
+    wide = 'UTF-8' in ' '.join(near.environment.get(name, '') for name in ('LC_CTYPE', 'LANG')).upper().replace('UTF8', 'UTF-8')
+    write_out(STDOUT, history_text(lines, parse_state(near.text(places.baseline)) or State({}, {}), BARS if wide else '_.-:=+*#') + '\n')
+    return EXIT_OK if lines else EXIT_NOTHING
+
+
+def schedule_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`schedule`: the line in cron, on stdout."""
+    if arguments.action == 'install':
+        reschedule(near, cron_line(near, cron_place(near), arguments.at, selftest_words(arguments)))
+    elif arguments.action == 'remove':
+        reschedule(near, None)
+        return EXIT_OK
+    line = scheduled(near)
+    if line is None:
+        if terminal:
+            terminal.note('No self-test is in cron; `routerbench.py schedule install` puts one there.')
+        return EXIT_FAILED
+    write_out(STDOUT, plain(line, 1000) + '\n')
+    return EXIT_OK
+
+
 def open_streams() -> None:
     """Give stdin, stdout and stderr a place where whoever started us closed them, so that no pipe of
     ours gets their numbers."""
@@ -6458,7 +7116,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     arguments = read_arguments(sys.argv[1:] if argv is None else argv)
     host = LocalHost()
     terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
-    commands = {'info': info_command, 'crypto': crypto_command, 'table': table_command, 'validate': validate_command}
+    commands = {'info': info_command, 'crypto': crypto_command, 'table': table_command, 'validate': validate_command,
+                'selftest': selftest_command, 'schedule': schedule_command}
     command = commands.get(arguments.command, run_command)
     try:
         if command not in (table_command, validate_command):  # which start nothing, and end at once
@@ -6470,8 +7129,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return EXIT_FAILED
-    except OSError as error:
-        Terminal({}, host.clock).note('routerbench: cannot go on: %s' % plain(error.strerror or str(error)))
+    except (OSError, RouterbenchError) as error:
+        Terminal({}, host.clock).note('routerbench: cannot go on: %s' % plain(getattr(error, 'strerror', None) or str(error)))
         return EXIT_FAILED
     finally:
         if terminal:
