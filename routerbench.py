@@ -18,9 +18,14 @@ doing, and a list of codes that each say how the number could mislead.
     routerbench.py [run] [TEST ...]   measure (this is what happens without a command)
     routerbench.py info               what this machine is, and which tests can run here
     routerbench.py crypto             the crypto drivers, which is used, what to load
+    routerbench.py table [FILE ...]   lines in, table out: text, Markdown, DokuWiki, CSV, JSON, HTML
+    routerbench.py validate [FILE ...]   check lines or a pasted table before they are contributed
+    routerbench.py selftest           the short run for cron, which says when something got slower
+    routerbench.py schedule install   put it into cron (`show` it, `remove` it)
 
 Exit status: 0 everything asked for was measured; 1 something of it was not; 2 wrong usage;
-4 nothing could be measured here; 130 interrupted.
+3 something got slower (selftest) or is not fit to be merged (validate); 4 nothing could be
+measured here; 130 interrupted.
 
 Runs on Python 3.7 and later, on Linux and FreeBSD, with the standard library only, and of that
 only with what OpenWrt's python3-light carries: so no statistics, logging, pathlib, decimal,
@@ -198,7 +203,7 @@ FIELDS: Dict[str, str] = {
     'status': '`ok`, `skipped` (cannot be measured here) or `failed`',
     'reason': 'for the last two: a code from the list of reasons',
     'detail': 'for the last two: what happened, and what to do about it on this system',
-    'test': 'what was measured: `openvpn`, `ssh`; `crypto` for the drivers of `routerbench.py crypto`',
+    'test': 'what was measured: `openvpn`, `ssh`, `kernel`, `openssl`; `crypto` for the drivers of `routerbench.py crypto`; `selftest` for a night without a test',
     'device': 'the machine, as a person would name it',
     'cpu': 'the processor core, short: `MIPS 24Kc`, `ARM Cortex-A53`, `Intel Atom D525`',
     'mhz': 'its nominal clock in MHz; never guessed from BogoMIPS',
@@ -6104,8 +6109,8 @@ class Terminal(Listener):
 LEARNING = 14  # nights before anything is called slower: fewer would miss a machine's second speed
 BASELINE_NIGHTS = 30  # after which the baseline stays as it is, so that it cannot creep along with a slow decay
 FLOOR, CEILING = 0.05, 0.35  # no smaller loss is reported; a noisier router is not waited for
-NOISE_FACTOR = 1.75  # times the range of the usual nights: tests/bench/nights.py shows what that gives
-NOISY = 0.08  # a limit above which one more night is waited for
+NOISE_FACTOR = 2.0  # times the range of the usual nights: tests/bench/nights.py shows what that gives
+NOISY = 0.10  # a limit above which one more night is waited for
 MOST_BLIPS = 5
 NOT_COUNTED = ('cpu-starved', 'disturbed', 'not-idle')  # nights that tell nothing
 JOURNAL_BYTES = 256 << 10  # of each of its two files
