@@ -20,6 +20,7 @@ doing, and a list of codes that each say how the number could mislead.
     routerbench.py crypto             the crypto drivers, which is used, what to load
     routerbench.py table [FILE ...]   lines in, table out: text, Markdown, DokuWiki, CSV, JSON, HTML
     routerbench.py validate [FILE ...]   check lines or a pasted table before they are contributed
+    routerbench.py import [FILE ...]  lines of what somebody ran by hand: iperf3, time, dd, openssl speed
     routerbench.py selftest           the short run for cron, which says when something got slower
     routerbench.py schedule install   put it into cron (`show` it, `remove` it)
 
@@ -115,6 +116,7 @@ WARNINGS: Dict[str, str] = {
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
     'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct, where there is one, bounds the error',
+    'imported': 'made by `routerbench.py import` of what somebody ran by hand: nothing of how it was run was watched',
     'legacy-ssh': 'the connection used what --legacy-ssh allowed; extra.legacy has it',
     'link-bound': 'the link was full: the router may be able to do more',
     'loopback': 'both ends ran on this one machine: a figure for comparing it with itself, not for a table',
@@ -330,6 +332,19 @@ class Copied(NamedTuple):
     seconds: Optional[float] = None
 
 
+class Iperf(NamedTuple):
+    """What iperf3 says of one test: Mbit/s that arrived and the seconds it took; processor shares of both ends (1 is
+    one whole processor), segments sent again, protocol and version. None where it does not say."""
+
+    mbit_s: float
+    seconds: float
+    local_cpu: Optional[float] = None
+    remote_cpu: Optional[float] = None
+    retransmits: Optional[int] = None
+    protocol: Optional[str] = None
+    version: Optional[str] = None
+
+
 class Driver(NamedTuple):
     """One entry of /proc/crypto: the algorithm, who implements it, and how the kernel ranks that. Kernels
     differ in the fields they print; `selftest` is None where they print none."""
@@ -536,18 +551,19 @@ TIME_SHAPES = tuple('(?im)' + shape.replace('AMOUNT', _AMOUNT) for shape in (
 ))
 
 
-def parse_time(text: str) -> Optional[Times]:
-    """What any shell's or system's `time` printed, from among other output: the last report in
-    the text; None if there is none or the wall clock shows nothing. Log lines with a date or
-    other numbers are no report."""
+def parse_times(text: str) -> List[Times]:
+    """All that any shell's or system's `time` printed, from among other output, in its order. Log lines
+    with a date or other numbers are no report."""
     text = text.replace('\r', '')
-    found = [match for shape in TIME_SHAPES for match in re.finditer(shape, text)]
-    if not found:
-        return None
-    last = max(found, key=lambda match: match.end('real')).groupdict()
-    times = Times(*(parse_clock(last[key].replace(' ', '')) if last.get(key) else None
-                    for key in ('real', 'user', 'system')))  # type: ignore[arg-type]
-    return times if times.real and times.real > 0 else None
+    found = {match.end('real'): match.groupdict() for shape in TIME_SHAPES for match in re.finditer(shape, text)}
+    return [Times(*(parse_clock(one[key].replace(' ', '')) if one.get(key) else None for key in ('real', 'user', 'system')))  # type: ignore[arg-type]
+            for _end, one in sorted(found.items())]
+
+
+def parse_time(text: str) -> Optional[Times]:
+    """The last report of `time` in a text; None if there is none or its wall clock shows nothing."""
+    last = parse_times(text)[-1:]
+    return last[0] if last and last[0].real else None
 
 
 def without_time(text: str) -> str:
@@ -951,6 +967,98 @@ def parse_speed(text: str) -> Dict[int, Tuple[int, float]]:
     `+R:count:name:seconds`."""
     pairs = re.findall(r'^\+DT:[^:\n]*:\d+:(\d{1,9})\n(?:(?!\+).*\n)*?\+R:(\d{1,12}):[^:\n]*:(\d{1,6}(?:\.\d+)?)', text.replace('\r', ''), re.M)
     return {int(size): (int(count), float(seconds)) for size, count, seconds in pairs if float(seconds) > 0 and int(count)}
+
+
+def parse_speed_table(text: str) -> Dict[str, Dict[int, float]]:
+    """The table that `openssl speed` prints for people, in 1000s of bytes a second: Mbit/s by name and size of a block."""
+    found: Dict[str, Dict[int, float]] = {}
+    sizes: List[int] = []
+    for line in text.splitlines():
+        if re.match(r'type\s+\d', line):
+            sizes = [int(size) for size in re.findall(r'(\d{1,9}) bytes', line)]
+            continue
+        row = re.match(r'(\S.*?)((?:\s+\d{1,12}\.\d+k)+)\s*$', line)
+        rates = re.findall(r'(\d+\.\d+)k', row.group(2)) if row else []
+        if row and sizes and len(rates) == len(sizes):
+            found[row.group(1).strip().lower()] = {size: 8e-3 * float(rate) for size, rate in zip(sizes, rates)}
+    return found
+
+
+IPERF_ROW = r'^\[ *(?:SUM|\d+)\](?:\[[A-Z-]+\])?\s+(\d+\.\d+)-(\d+\.\d+)\s+sec\s+\S+ \S+\s+(\S+ \S+)(.*?)\b(sender|receiver)\s*$'
+
+
+def parse_iperf(text: str) -> List[Iperf]:
+    """The tests in what iperf3 printed, as text or as JSON, several one after the other. Raises Unmeasurable for one that
+    ended with an error."""
+    if re.search(r'^\s*\{', text, re.M):
+        return parse_iperf_json(text)
+    text = re.sub('<[^<>]{1,200}>', '\n', text) if '<div' in text else text  # a mail
+    text = text.replace('\xa0', ' ').replace('\r', '')
+    tests, begin = [], 0
+    summary_and_cpu = r'(?:%s\n*)+(?:^CPU Utilization:[^\n]*)?' % re.sub(r'\((?!\?)', '(?:', IPERF_ROW)
+    for match in re.finditer(summary_and_cpu, text, re.M):
+        test = iperf_text(text[begin:match.end()])
+        tests += [test] if test else []
+        begin = match.end()
+    return tests
+
+
+def iperf_text(text: str) -> Optional[Iperf]:
+    """One test, by its summary: the sum of several streams, what the receiver got rather than what was sent."""
+    rows = re.findall(IPERF_ROW, text, re.M)
+    sums = [row for row in re.finditer(IPERF_ROW, text, re.M) if '[SUM]' in row.group()]
+    chosen = [row.groups() for row in sums] or rows
+    chosen = [row for row in chosen if row[4] == 'receiver'] or chosen
+    if not chosen:
+        return None
+    begin, end, rate, _between, _who = chosen[-1]
+    shares = re.search(r'^CPU Utilization: local/\w+ (\d+\.\d+)%.*?remote/\w+ (\d+\.\d+)%', text, re.M)
+    again = [row[3].split()[0] for row in rows if row[4] == 'sender' and re.match(r'\s+\d+\s+$', row[3])]
+    version = re.search(r'^iperf (\d+\.\d+\S*)', text, re.M)
+    protocol = re.search(r'^Starting Test: protocol: (\w+)', text, re.M)
+    local, remote = (float(share) / 100 for share in shares.groups()) if shares else (None, None)
+    return Iperf(parse_rate(rate), float(end) - float(begin), local, remote,
+                 retransmits=int(again[-1]) if again else None, protocol=protocol.group(1) if protocol else None, version='iperf ' + version.group(1) if version else None)
+
+
+def parse_iperf_json(text: str) -> List[Iperf]:
+    """The objects in iperf3's JSON, which some versions print twice, with text around them, and with `-nan` in them."""
+    import json
+    repaired = re.sub(r'(?<=[:\[,])\s*-?(?:nan|inf|infinity)(?=\s*[,}\]])', ' null', text, flags=re.I)
+    tests: List[Iperf] = []
+    at = repaired.find('{')
+    while at >= 0:
+        try:
+            found, end = json.JSONDecoder().raw_decode(repaired, at)
+        except (ValueError, RecursionError):
+            raise Unmeasurable('output-unknown', 'iperf3\'s JSON is torn') from None
+        test = iperf_object(found)
+        if test not in tests:
+            tests.append(test)
+        at = repaired.find('{', end)
+    return tests
+
+
+def iperf_object(found: Dict[str, Any]) -> Iperf:
+    """One object. UDP of older versions only has what was sent and how much of it was lost."""
+    def at(*keys: str) -> Any:
+        value: Any = found
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+    if at('error') or not isinstance(at('end'), dict):
+        raise Unmeasurable('tool-failed', 'iperf3: %s' % plain(str(at('error') or 'no result')))
+    whole = at('end', 'sum_received') or at('end', 'sum') or {}
+    rate, seconds, lost = (whole.get(key) for key in ('bits_per_second', 'seconds', 'lost_percent'))
+    if not at('end', 'sum_received') and at('end', 'sum'):
+        rate = rate * (1 - lost / 100) if isinstance(rate, (int, float)) and isinstance(lost, (int, float)) else None
+    if not isinstance(rate, (int, float)) or not isinstance(seconds, (int, float)) or rate <= 0 or seconds <= 0:
+        raise Unmeasurable('incomplete', 'iperf3 says that nothing arrived')
+    local, remote = (value / 100 if isinstance(value, (int, float)) else None
+                     for value in (at('end', 'cpu_utilization_percent', end + '_total') for end in ('host', 'remote')))
+    again, version = at('end', 'sum_sent', 'retransmits'), at('start', 'version')
+    return Iperf(rate / 1e6, float(seconds), local, remote, retransmits=again if isinstance(again, int) else None,
+                 protocol=plain(str(at('start', 'test_start', 'protocol') or ''), 10) or None, version=plain(version, 40) if isinstance(version, str) else None)
 
 
 def memory_disks(mounts: str) -> List[str]:
@@ -3021,6 +3129,12 @@ EXTRA: Dict[str, Dict[str, str]] = {
         'per_call_us': 'time of a call that does not depend on its size',
         'per_byte_ns': 'time per byte',
         'clock_mhz': SENSED['clock_mhz'], 'temperature_c': SENSED['temperature_c'], 'governor': SENSED['governor']},
+    'iperf3': {
+        'local_cpu': 'processors that the end which printed it kept busy (1 = one whole processor)',
+        'remote_cpu': 'the same of the other end',
+        'retransmits': 'TCP segments that were sent again',
+        'protocol': 'TCP or UDP',
+    },
     'kernel': {
         'name': 'the kernel\'s name of the algorithm',
         'kind': 'what does the work: `generic` C, the processor\'s `instructions`, a crypto `engine`, `library` (the kernel picks by itself), `mixed`',
@@ -6558,6 +6672,88 @@ def reschedule(host: LocalHost, line: Optional[str]) -> None:
         host.run(place.restart[0], word, limit=30.0)
 
 
+# --- import -------------------------------------------------------------------------------------
+# Lines of what somebody ran by hand.
+
+IMPORT_BYTES = 1 << 22
+
+
+class Byhand(NamedTuple):
+    """What the user says about the text: the test (None: what the text shows by itself), its cipher and digest,
+    the --tun-mtu of openvpn's, and the tool and driver."""
+
+    test: Optional[str] = None
+    cipher: Optional[str] = None
+    auth: Optional[str] = None
+    tun_mtu: int = 20000
+    tool: Optional[str] = None
+    driver: Optional[str] = None
+
+
+def by_hand(text: str, said: Byhand) -> List[Dict[str, Any]]:
+    """The values of the lines that a text gives. Raises Unmeasurable where it gives none."""
+    table = parse_speed_table(text)
+    if said.test == 'openssl' or table and said.test is None:
+        lines = [openssl_by_hand(name, rates) for name, rates in table.items()]
+    elif said.test in ('iperf3', None) and (re.search(IPERF_ROW, text, re.M) or re.search(r'"(?:end|error)"', text) or '<div' in text):
+        lines = [iperf_by_hand(one) for one in parse_iperf(text)]
+    elif said.test in ('openvpn', 'ssh'):
+        lines = [timed_by_hand(text, said)]
+    else:
+        raise Unmeasurable('output-unknown', 'iperf3 and `openssl speed` are known by their words; for what `time` or dd printed say --test openvpn or --test ssh, and --cipher')
+    if not lines:
+        raise Unmeasurable('output-unknown', 'no result of %s is in it' % (said.test or 'a known tool'))
+    return [{**line, **{key: value for key, value in (('tool', said.tool), ('driver', said.driver)) if value}, 'warnings': ('imported',)} for line in lines]
+
+
+def timed_by_hand(text: str, said: Byhand) -> Dict[str, Any]:
+    """The line of one or more reports of `time`, or of dd's own, about the same command."""
+    reports = [times.real for times in parse_times(text) if times.real]
+    copied = parse_dd(text, BLOCK)
+    if said.test == 'ssh' and not reports and copied and copied.seconds:
+        reports = [copied.seconds]
+    if not reports:
+        raise Unmeasurable('output-unknown', 'there is no report of `time` in it')
+    if said.cipher is None:
+        raise Unmeasurable('output-unknown', 'the cipher is not in it: say --cipher, as in --cipher aes-256-cbc')
+    seconds = median(reports)
+    newer = re.match(r'OpenVPN (\d+)\.(\d+)', said.tool or '')
+    packets = said.tun_mtu + (168 if newer and (int(newer.group(1)), int(newer.group(2))) >= (2, 6) else 0)
+    mbit = work_mbit(packets) if said.test == 'openvpn' else 8e-6 * (copied.bytes if copied else BLOCK * DOCUMENT_BLOCKS)
+    extra: Dict[str, Any] = {'tun_mtu': said.tun_mtu, 'packets': packets, 'mbit_s_3200': rounded(work_mbit(said.tun_mtu) / seconds)} if said.test == 'openvpn' else {
+        'bytes': copied.bytes if copied else BLOCK * DOCUMENT_BLOCKS}
+    cipher = ssh_cipher(said.cipher) if said.test == 'ssh' else said.cipher
+    auth = None if said.test == 'ssh' or is_aead(said.cipher) else said.auth or 'SHA1'
+    return {'test': said.test, 'algorithm': table_column(said.cipher), 'cipher': cipher, 'auth': auth, 'seconds': seconds, 'mbit': mbit, 'mbit_s': mbit / seconds,
+            'runs': tuple(reports), 'spread': relative_spread(reports), 'extra': extra, 'method': 'time ' + said.test + ' (by hand)' if said.test else None}
+
+
+def iperf_by_hand(one: Iperf) -> Dict[str, Any]:
+    """The line of one test of iperf3."""
+    return {'test': 'iperf3', 'seconds': one.seconds, 'mbit': one.mbit_s * one.seconds, 'mbit_s': one.mbit_s, 'runs': (one.seconds,), 'spread': 0.0, 'tool': one.version,
+            'method': 'iperf3 -c <other end>', 'extra': {'local_cpu': rounded(one.local_cpu), 'remote_cpu': rounded(one.remote_cpu), 'retransmits': one.retransmits,
+                                                         'protocol': one.protocol}}
+
+
+def openssl_by_hand(name: str, rates: Dict[int, float]) -> Dict[str, Any]:
+    """The line of one row of `openssl speed`, whose runs take 3 s unless said otherwise."""
+    cipher = re.sub(r' (?=cbc|ctr|ecb)', '-', re.sub(r'^aes[- ](\d+)', r'aes-\1', name))
+    match = re.match(r'aes-(cbc|ctr)-(\d+)|aes-(\d+) (cbc)|(aes-\d+)[- ](\w+)', cipher)
+    known = 'aes-%s-cbc' % match.group(3) if match and match.group(3) else cipher
+    block = max(rates)
+    return {'test': 'openssl', 'algorithm': table_column(known), 'cipher': known, 'mbit_s': rates[block], 'method': 'openssl speed',
+            'extra': {'block_bytes': block, 'mbit_s_16': rounded(rates.get(16))}}
+
+
+def import_summary(lines: Sequence[Line]) -> str:
+    """The lines side by side, each compared with the one before."""
+    rows = [['imported', 'Mbit/s', 'of the one above', 'processor here', 'there']]
+    for before, line in zip([None, *lines], lines):
+        shares = ['-' if share is None else '%.1f %%' % (100 * share) for share in (line.extra.get('local_cpu'), line.extra.get('remote_cpu'))]
+        rows.append([line_title(line), figure(line.mbit_s), '-' if before is None else '%.2f x' % ((line.mbit_s or 0) / (before.mbit_s or 1)), *shares])
+    return '\n'.join('  ' + row for row in columns(rows))
+
+
 # --- command line -------------------------------------------------------------------------------
 
 RUN_EPILOG = """\
@@ -6700,6 +6896,7 @@ def make_parser() -> Any:
                         epilog='An example that works: routerbench.py crypto')
     add_contributing(commands)
     _add_nightly(commands)
+    _add_import(commands)
     commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
                         epilog='An example that works: routerbench.py info')
     return parser
@@ -6721,6 +6918,28 @@ def add_contributing(commands: Any) -> None:
     table.add_argument('--filter', metavar='WORDS', default='', help='only rows with all these words; cpu=mips looks in one column')
     table.add_argument('--latest', action='store_true', help='one row per machine: that of its newest line')
     table.add_argument('--all', action='store_true', help='lines that are not sound too, marked')
+
+
+def _add_import(commands: Any) -> None:
+    """`import`."""
+    one = commands.add_parser('import', help='make lines of what somebody ran by hand: iperf3, time, dd, openssl speed',
+                              epilog='An example that works: echo "47.46 real 47.33 user 0.06 sys" | routerbench.py import --test openvpn --cipher aes-256-cbc')
+
+    def add(name: str, text: str, metavar: str, parse: Callable[[str], Any] = plain, default: Any = None) -> None:
+        one.add_argument('--' + name, type=reader(parse), default=default, metavar=metavar, help=text)
+    one.add_argument('files', nargs='*', metavar='FILE', help='what was printed; `-` and none are stdin')
+    one.add_argument('--quiet', action='store_true', help='say nothing on stderr but errors')
+    one.add_argument('--test', choices=('openvpn', 'ssh', 'iperf3', 'openssl'), help='what was run, where the text does not show it')
+    add('cipher', 'the cipher that was used', 'NAME', lambda text: cipher_list(text)[0])
+    add('auth', 'the digest (default: SHA1, where the cipher needs one)', 'NAME', lambda text: auth_list(text)[0])
+    add('tun-mtu', 'the --tun-mtu that was used (default: 20000)', 'N', whole(SMALLEST_MTU, 65535), 20000)
+    add('tool', 'program and version, as in "OpenVPN 2.6.14": from 2.6 on it does 1.7 % more', 'TEXT')
+    add('driver', 'crypto engine or network driver', 'TEXT')
+    add('device', 'the device', 'NAME')
+    add('cpu', 'its processor', 'NAME')
+    add('mhz', 'its clock', 'MHZ', clock_mhz)
+    add('os', 'its system', 'TEXT')
+    add('cpuinfo', 'a copy of its /proc/cpuinfo, in place of --cpu and --mhz', 'FILE', str)
 
 
 def _add_nightly(commands: Any) -> None:
@@ -6766,7 +6985,7 @@ def _add_run(run: Any) -> None:
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
 
 
-COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule')
+COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule', 'import')
 FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all', '--accept', '--history')  # options without a value
 
 
@@ -6787,7 +7006,7 @@ def read_arguments(argv: Sequence[str]) -> Any:
     """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
     parser = make_parser()
     arguments = parser.parse_args(command_first(argv))
-    if arguments.command in ('table', 'validate', 'selftest', 'schedule'):
+    if arguments.command in ('table', 'validate', 'selftest', 'schedule', 'import'):
         return arguments
     if arguments.on and arguments.peer:
         parser.error('--peer is for a run on the router itself; with --on the router sends to this machine')
@@ -7042,6 +7261,31 @@ def validate_command(near: LocalHost, arguments: Any, terminal: Optional[Termina
     return EXIT_FAILED if failed else EXIT_OK if checker.rows and not counts[True] else EXIT_UNSOUND
 
 
+def import_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`import`: a line per result on stdout."""
+    info = parse_cpuinfo(near.text(os.path.abspath(arguments.cpuinfo))) if arguments.cpuinfo else None
+    known = {'device': arguments.device, 'os': arguments.os, 'cpu': arguments.cpu or (cpu_label(info) if info else None),
+             'mhz': arguments.mhz or (cpuinfo_mhz(info) if info else None)}
+    said = Byhand(*(getattr(arguments, name) for name in Byhand._fields))
+    lines: List[Line] = []
+    run = os.urandom(4).hex()
+
+    def read(name: str, raw: Iterable[bytes]) -> None:
+        text = b''.join(raw)[:IMPORT_BYTES].decode('utf-8', 'replace')
+        for values in by_hand(text, said):
+            line = Line(**{'run': run, 'time': None, **known, **values})
+            lines.append(line._replace(seconds=rounded(line.seconds, 6), mbit=rounded(line.mbit), mbit_s=rounded(line.mbit_s), spread=rounded(line.spread, 4)))
+            print_line(lines[-1])
+    try:
+        failed = each_file(near, arguments.files, read)
+    except Unmeasurable as error:
+        Terminal({}, near.clock).note('routerbench: ' + error.detail)
+        return EXIT_FAILED if lines else EXIT_NOTHING
+    if terminal and lines:
+        terminal.note(import_summary(lines))
+    return EXIT_FAILED if failed else EXIT_OK
+
+
 def selftest_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
     """`selftest`. stdout stays empty unless a format is asked for, and stderr if all is well: cron mails what is not."""
     usual = usual_places(near)
@@ -7122,10 +7366,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     host = LocalHost()
     terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
     commands = {'info': info_command, 'crypto': crypto_command, 'table': table_command, 'validate': validate_command,
-                'selftest': selftest_command, 'schedule': schedule_command}
+                'selftest': selftest_command, 'schedule': schedule_command, 'import': import_command}
     command = commands.get(arguments.command, run_command)
     try:
-        if command not in (table_command, validate_command):  # which start nothing, and end at once
+        if command not in (table_command, validate_command, import_command):  # which start nothing, and end at once
             host.watch_signals()
         return command(host, arguments, terminal)
     except (Interrupted, KeyboardInterrupt):

@@ -30,10 +30,8 @@ def openvpn(slow=1.0, version='2.6'):
 class Router(LocalHost):
     """LocalHost with its files below a directory; only what lies there as a program is really run."""
 
-    environment_too = {'PATH': '/usr/bin:/bin', 'HOME': '/root'}
-
-    def __init__(self, root=None, tool=None, system=('Linux', '5.15.150', 'mips'), user=0):
-        super().__init__(str(root or os.environ['ROUTER']), dict(self.environment_too))
+    def __init__(self, root, tool=None, system=('Linux', '5.15.150', 'mips'), user=0, environment=None):
+        super().__init__(str(root), environment or {'PATH': '/usr/bin:/bin', 'HOME': '/root'})
         self.tool, self.system, self.user = tool or openvpn(), system, user
         self.logged, self.ran, self.yielded = [], [], False
         self.answers = {'logger': lambda argv: rb.Ran(argv, 0)}
@@ -194,7 +192,7 @@ class ProcessRouter(Router):
     """What the environment says about it: SLOW, HOLD."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(os.environ['ROUTER'], environment=dict(os.environ))
         self.tool = openvpn(float(os.environ.get('SLOW', 1)))
         if 'HOLD' in os.environ:
             self.tool = Waiting(self, os.environ['HOLD'])
