@@ -20,6 +20,7 @@ doing, and a list of codes that each say how the number could mislead.
     routerbench.py crypto             the crypto drivers, which is used, what to load
     routerbench.py table [FILE ...]   lines in, table out: text, Markdown, DokuWiki, CSV, JSON, HTML
     routerbench.py validate [FILE ...]   check lines or a pasted table before they are contributed
+    routerbench.py watch IF           the highest average rate of an interface, while others make traffic
     routerbench.py import [FILE ...]  lines of what somebody ran by hand: iperf3, time, dd, openssl speed
     routerbench.py selftest           the short run for cron, which says when something got slower
     routerbench.py schedule install   put it into cron (`show` it, `remove` it)
@@ -80,6 +81,7 @@ REASONS: Dict[str, str] = {
     'connection-refused': 'nothing listens on the other end\'s ssh port',
     'connection-timeout': 'the other end did not finish the login in time',
     'engine-unavailable': 'the crypto engine asked for by name is not there',
+    'interface-missing': 'there is no interface of that name',
     'host-unknown': 'no machine of that name',
     'hostkey-algorithm': 'the other end only has host keys of a kind that this client refuses',
     'hostkey-changed': 'the other end\'s host key is not the one that is known',
@@ -116,6 +118,7 @@ WARNINGS: Dict[str, str] = {
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
     'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct, where there is one, bounds the error',
+    'hw-offload': 'the hardware forwards packets by itself, and the counters may not see them',
     'imported': 'made by `routerbench.py import` of what somebody ran by hand: nothing of how it was run was watched',
     'legacy-ssh': 'the connection used what --legacy-ssh allowed; extra.legacy has it',
     'link-bound': 'the link was full: the router may be able to do more',
@@ -345,6 +348,15 @@ class Iperf(NamedTuple):
     version: Optional[str] = None
 
 
+class Counters(NamedTuple):
+    """An interface's bytes in and out at a moment of a monotonic clock, and the number the system gave the interface."""
+
+    time: float
+    rx: int
+    tx: int
+    number: int = 0
+
+
 class Driver(NamedTuple):
     """One entry of /proc/crypto: the algorithm, who implements it, and how the kernel ranks that. Kernels
     differ in the fields they print; `selftest` is None where they print none."""
@@ -485,6 +497,72 @@ def packet_mbit_s(cost: Cost, size: int) -> Optional[float]:
 def rounded(value: Optional[float], digits: int = 3) -> Optional[float]:
     """For a line: `digits` places, None stays None."""
     return None if value is None else round(value, digits)
+
+
+BARS = '\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588'
+
+
+def chart(rates: Sequence[float], bars: str = BARS) -> str:
+    """One sign per rate; the lowest stands for four fifths of the highest, or for less if there is less."""
+    highest = max(rates)
+    lowest = min(min(rates), 0.8 * highest)
+    return ''.join(bars[min(int((rate - lowest) / (highest - lowest or 1) * len(bars)), len(bars) - 1)] for rate in rates)
+
+
+WRAP = 1 << 32
+
+
+def grown(before: int, now: int, most: float) -> Optional[int]:
+    """What a counter of bytes has grown by, where it may be one of 32 bits that began anew; None if it was reset, which
+    is what it means if that were more than `most` bytes."""
+    if now >= before:
+        return now - before
+    wrapped = now - before + WRAP
+    return wrapped if before < WRAP and wrapped <= most else None
+
+
+def traffic(before: Counters, now: Counters, bytes_s: float) -> Optional[Tuple[int, int]]:
+    """Bytes in and out between two looks at an interface that can carry so much; None if it was another one meanwhile, or
+    began anew."""
+    elapsed = now.time - before.time
+    if elapsed <= 0 or before.number != now.number:
+        return None
+    rx, tx = grown(before.rx, now.rx, bytes_s * elapsed), grown(before.tx, now.tx, bytes_s * elapsed)
+    return None if rx is None or tx is None else (rx, tx)
+
+
+class Flow:
+    """The bytes of one direction over time, and the highest average over any `window` seconds that ends at a look."""
+
+    def __init__(self, window: float) -> None:
+        self.window = window
+        self.points: List[Tuple[float, float]] = []  # (seconds, bytes since the beginning): those of the last window, and one before it
+        self.total = self.peak = self.seconds = 0.0
+
+    def gap(self) -> None:
+        """The counter said nothing for a while: no average goes across."""
+        self.points = []
+
+    def add(self, begin: float, end: float, count: float) -> None:
+        """So many bytes between two moments."""
+        if not self.points:
+            self.points = [(begin, self.total)]
+        self.total += count
+        self.seconds += end - begin
+        self.points.append((end, self.total))
+        while len(self.points) > 2 and self.points[1][0] <= end - self.window:
+            self.points.pop(0)
+        (first, low), (second, high) = self.points[:2]
+        if end - first >= self.window:  # the average begins between two looks
+            share = (end - self.window - first) / (second - first)
+            self.peak = max(self.peak, (self.total - low - share * (high - low)) / self.window)
+
+
+def figure(value: Optional[float]) -> str:
+    """A rate for people: three or four digits that mean something; `-` where there is none."""
+    if value is None:
+        return '-'
+    return '%.0f' % value if value >= 1000 else '%.1f' % value if value >= 100 else '%.2f' % value
 
 
 # --- parsers ------------------------------------------------------------------------------------
@@ -1059,6 +1137,34 @@ def iperf_object(found: Dict[str, Any]) -> Iperf:
     again, version = at('end', 'sum_sent', 'retransmits'), at('start', 'version')
     return Iperf(rate / 1e6, float(seconds), local, remote, retransmits=again if isinstance(again, int) else None,
                  protocol=plain(str(at('start', 'test_start', 'protocol') or ''), 10) or None, version=plain(version, 40) if isinstance(version, str) else None)
+
+
+def parse_net_dev(text: str) -> Dict[str, Tuple[int, int]]:
+    """/proc/net/dev: bytes in and out by interface. Old kernels leave no blank after the colon."""
+    found = {}
+    for line in text.splitlines():
+        name, colon, numbers = line.rpartition(':')
+        values = numbers.split()
+        if colon and len(values) >= 16 and all(value.isdigit() for value in values):
+            found[name.strip()] = int(values[0]), int(values[8])
+    return found
+
+
+def parse_netstat(text: str) -> Dict[str, Tuple[int, int, int]]:
+    """`netstat -ibn` of FreeBSD: bytes in and out, and the number, by interface. Columns differ between releases and may be empty,
+    so they are counted from the right."""
+    found = {}
+    head: List[str] = []
+    for line in text.splitlines():
+        words = line.split()
+        if words and words[0] == 'Name':
+            head = words
+        link = re.search(r'<Link#(\d+)>', line)
+        if link and 'Ibytes' in head and 'Obytes' in head and len(words) > 6:
+            rx, tx = (words[head.index(name) - len(head)] for name in ('Ibytes', 'Obytes'))
+            if rx.isdigit() and tx.isdigit():
+                found[words[0].rstrip('*')] = int(rx), int(tx), int(link.group(1))
+    return found
 
 
 def memory_disks(mounts: str) -> List[str]:
@@ -2459,6 +2565,22 @@ class Machine:
         """Main memory."""
         raise NotImplementedError
 
+    def counters(self, _name: str) -> Optional[Counters]:
+        """What an interface has counted; None if there is none of that name."""
+        return None
+
+    def link_speed(self, _name: str) -> Optional[float]:
+        """Mbit/s that an interface can carry, where its driver knows it."""
+        return None
+
+    def interfaces(self) -> List[str]:
+        """The names of all interfaces."""
+        return self.host.names('/sys/class/net') or sorted(parse_netstat(self.host.output('netstat', '-ibnW', '-f', 'link')))
+
+    def offloads(self) -> bool:
+        """Whether packets may pass by the counters, because the hardware forwards them."""
+        return False
+
     def available_kb(self) -> Optional[int]:
         """Memory that a program can still get."""
         return None
@@ -2650,6 +2772,23 @@ class LinuxMachine(Machine):
         total = parse_meminfo(self.host.text('/proc/meminfo')).get('MemTotal')
         return round(total / 1024) if total else None
 
+    def counters(self, name: str) -> Optional[Counters]:
+        """See Machine."""
+        place = '/sys/class/net/%s/' % name
+        index, rx, tx = self.host.look(place + 'ifindex', place + 'statistics/rx_bytes', place + 'statistics/tx_bytes')
+        if rx and tx:
+            return Counters(self.host.clock(), whole_number(rx), whole_number(tx), whole_number(index))
+        known = parse_net_dev(self.host.text('/proc/net/dev')).get(name)
+        return Counters(self.host.clock(), *known) if known else None
+
+    def link_speed(self, name: str) -> Optional[float]:
+        """See Machine."""
+        return float(whole_number(self.host.look('/sys/class/net/%s/speed' % name)[0])) or None
+
+    def offloads(self) -> bool:
+        """See Machine."""
+        return self.host.output('uci', '-q', 'get', 'firewall.@defaults[0].flow_offloading_hw').strip() == '1'
+
     def available_kb(self) -> Optional[int]:
         """See available_kb()."""
         return available_kb(parse_meminfo(self.host.text('/proc/meminfo')))
@@ -2772,6 +2911,11 @@ class FreeBsdMachine(Machine):
     def memory_mb(self) -> Optional[int]:
         """hw.physmem."""
         return round(whole_number(self.control.get('hw.physmem', '')) / (1 << 20)) or None
+
+    def counters(self, name: str) -> Optional[Counters]:
+        """See Machine."""
+        known = parse_netstat(self.host.output('netstat', '-ibnW', '-f', 'link')).get(name)
+        return Counters(self.host.clock(), *known) if known else None
 
     def available_kb(self) -> Optional[int]:
         """Free and inactive pages."""
@@ -3129,6 +3273,20 @@ EXTRA: Dict[str, Dict[str, str]] = {
         'per_call_us': 'time of a call that does not depend on its size',
         'per_byte_ns': 'time per byte',
         'clock_mhz': SENSED['clock_mhz'], 'temperature_c': SENSED['temperature_c'], 'governor': SENSED['governor']},
+    'interface': {
+        'interface': 'its name',
+        'direction': '`in` or `out`: the one with the higher peak, which `mbit_s` is of',
+        'window_s': 'seconds over which the highest average was looked for',
+        'peak_in_mbit_s': 'the highest average of what came in',
+        'peak_out_mbit_s': 'and of what went out',
+        'mean_in_mbit_s': 'average over the whole time',
+        'mean_out_mbit_s': 'the same of what went out',
+        'total_in_mbit': 'all that came in, in Mbit',
+        'total_out_mbit': 'and all that went out',
+        'watched_s': 'seconds that the counters were seen',
+        'resets': 'how often the counters began anew, or the interface was away',
+        'link_mbit_s': 'rate of the interface, where its driver knows it',
+    },
     'iperf3': {
         'local_cpu': 'processors that the end which printed it kept busy (1 = one whole processor)',
         'remote_cpu': 'the same of the other end',
@@ -4106,6 +4264,86 @@ class CryptoReport(Test):
         return values
 
 
+LOOK_SECONDS = 0.25  # between two looks at the counters: a window of 5 s begins and ends within a twentieth
+FASTEST_LINK = 2500.0  # Mbit/s, where the driver does not say: what is faster is a counter that began anew
+
+
+class InterfaceWatch(Test):
+    """The rate of interfaces by their counters while others make the traffic: RRZN's method, the highest average over a window."""
+
+    name = 'interface'
+    title = 'the highest average rate of an interface'
+
+    def __init__(self, context: Context, names: Sequence[str], window: float, seconds: float) -> None:
+        super().__init__(context)
+        self.names, self.window, self.seconds = names, window, seconds
+        self.flows = {name: (Flow(window), Flow(window)) for name in names}
+        self.last: Dict[str, Optional[Counters]] = {}
+        self.resets = {name: 0 for name in names}
+        self.charts: Dict[str, List[float]] = {name: [] for name in names}
+
+    def measure(self) -> Iterator[Result]:
+        """A line per interface; also when Ctrl-C ends the watching."""
+        machine = self.context.machine
+        self.speeds = {name: machine.link_speed(name) for name in self.names}
+        self.last = {name: machine.counters(name) for name in self.names}
+        there = [name for name in self.names if self.last[name]]
+        try:
+            if there:
+                self._watch(self.host.clock() + self.seconds)
+        except Interrupted:
+            if not any(flow.total for pair in self.flows.values() for flow in pair):
+                raise
+        for name in self.names:
+            if name in there:
+                yield Result(self._values(name))
+            else:
+                yield Result({'status': 'skipped', 'reason': 'interface-missing', 'detail': 'there is no interface `%s`; there are: %s' % (
+                    plain(name, 20), ', '.join(plain(one, 20) for one in machine.interfaces()) or 'none')})
+
+    def _watch(self, deadline: float) -> None:
+        shown = self.host.clock()
+        while self.host.clock() < deadline:
+            self.host.sleep(min(LOOK_SECONDS, max(deadline - self.host.clock(), 0.01)))
+            for name in self.names:
+                self._look(name)
+            if self.host.clock() - shown >= 1.0:
+                shown = self.host.clock()
+                self.context.listener.progress('; '.join(map(self._picture, self.names)), deadline - shown)
+
+    def _look(self, name: str) -> None:
+        before, now = self.last[name], self.context.machine.counters(name)
+        self.last[name] = now
+        passed = traffic(before, now, 1.1 * (self.speeds[name] or FASTEST_LINK) * 125000) if before and now else None
+        if passed and before and now:
+            for flow, count in zip(self.flows[name], passed):
+                flow.add(before.time, now.time, count)
+            self.charts[name] = (self.charts[name] + [8e-6 * max(passed) / (now.time - before.time)])[-40:]
+        else:
+            self.resets[name] += bool(before)
+            for flow in self.flows[name]:
+                flow.gap()
+
+    def _picture(self, name: str) -> str:
+        rates: List[float] = self.charts[name][-4:]
+        peak = max(flow.peak for flow in self.flows[name])
+        return '%s %s %s Mbit/s, peak %s' % (plain(name, 20), chart(self.charts[name]) if any(rates) else '-', figure(sum(rates) / len(rates) if rates else 0.0), figure(8e-6 * peak))
+
+    def _values(self, name: str) -> Dict[str, Any]:
+        came, went = self.flows[name]
+        peaks = [8e-6 * (flow.peak or (flow.total / flow.seconds if flow.seconds and flow.seconds < self.window else 0.0)) for flow in (came, went)]
+        means = [8e-6 * flow.total / flow.seconds if flow.seconds else 0.0 for flow in (came, went)]
+        best = max(peaks[0], peaks[1])
+        window = min(self.window, came.seconds)
+        if not best:
+            return {'status': 'failed', 'reason': 'incomplete', 'detail': 'nothing passed through %s, or its counters did not move' % plain(name, 20)}
+        return {'seconds': window, 'mbit': best * window, 'mbit_s': best, 'runs': (window,), 'spread': 0.0, 'method': 'highest average of the interface\'s counters over %g s' % window,
+                'warnings': ('hw-offload',) if self.context.machine.offloads() else (),
+                'extra': {'interface': plain(name, 20), 'direction': 'in' if peaks[0] >= peaks[1] else 'out', 'window_s': self.window, 'peak_in_mbit_s': rounded(peaks[0]),
+                          'peak_out_mbit_s': rounded(peaks[1]), 'mean_in_mbit_s': rounded(means[0]), 'mean_out_mbit_s': rounded(means[1]), 'total_in_mbit': rounded(8e-6 * came.total),
+                          'total_out_mbit': rounded(8e-6 * went.total), 'watched_s': rounded(came.seconds), 'resets': self.resets[name], 'link_mbit_s': self.speeds[name]}}
+
+
 class Vector(NamedTuple):
     """A known answer: key, initialization vector, associated data, plain text, result with its tag."""
 
@@ -4655,13 +4893,6 @@ def to_json(value: Any) -> str:
 def line_json(line: Line) -> str:
     """The JSON line, without its newline. ValueError rather than NaN."""
     return to_json(line._asdict())
-
-
-def figure(value: Optional[float]) -> str:
-    """A rate for people: three or four digits that mean something; `-` where there is none."""
-    if value is None:
-        return '-'
-    return '%.0f' % value if value >= 1000 else '%.1f' % value if value >= 100 else '%.2f' % value
 
 
 def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> List[str]:
@@ -6090,6 +6321,16 @@ def transfer_table(good: Sequence[Line]) -> str:
     return '\n'.join('  ' + row for row in columns(rows))
 
 
+def interface_table(lines: Sequence[Line]) -> str:
+    """What passed through interfaces, in and out."""
+    rows = [['interface, Mbit/s', 'highest in', 'highest out', 'mean in', 'mean out', 'window', 'watched']]
+    for line in (line for line in lines if line.status == 'ok'):
+        extra = line.extra
+        rows.append([extra['interface'], *(figure(extra[key]) for key in ('peak_in_mbit_s', 'peak_out_mbit_s', 'mean_in_mbit_s', 'mean_out_mbit_s')),
+                     '%g s' % extra['window_s'], '%.1f s' % extra['watched_s']])
+    return '\n'.join(['  ' + row for row in columns(rows)] * (len(rows) > 1) + [line.detail or '' for line in lines if line.status != 'ok'])
+
+
 def driver_table(good: Sequence[Line]) -> str:
     """The kernel's drivers side by side."""
     rows = [['kernel, Mbit/s', 'driver', 'kind', '64 KiB', '16 KiB', '1424 bytes', '16 bytes', 'without requests', 'us/request', 'better from']]
@@ -6507,16 +6748,6 @@ def accepted(state: State, names: Sequence[str]) -> State:
     return State(kept, {name: nights for name, nights in state.struck.items() if names and name not in names})
 
 
-BARS = '\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588'
-
-
-def chart(rates: Sequence[float], bars: str = BARS) -> str:
-    """One sign per rate; the lowest stands for four fifths of the highest, or for less if there is less."""
-    highest = max(rates)
-    lowest = min(min(rates), 0.8 * highest)
-    return ''.join(bars[min(int((rate - lowest) / (highest - lowest or 1) * len(bars)), len(bars) - 1)] for rate in rates)
-
-
 def history_text(lines: Iterable[Line], state: State, bars: str = BARS) -> str:
     """The journal for a person: a chart per series, and what changed on the way."""
     series: Dict[str, List[Line]] = {}
@@ -6845,6 +7076,13 @@ def whole(lowest: int, highest: int) -> Callable[[str], int]:
     return number
 
 
+def interface_name(text: str) -> str:
+    """The name of an interface, which becomes part of a path."""
+    if not re.match(r'[\w@.:+-]{1,32}\Z', text, re.ASCII) or text in ('.', '..') or text.startswith('-'):
+        raise ValueError('the name of an interface is wanted, as in eth0, not `%s`' % plain(text, 40))
+    return text
+
+
 def time_of_day(text: str) -> Tuple[int, int]:
     """Hour and minute."""
     match = re.match(r'([01]?[0-9]|2[0-3]):([0-5][0-9])\Z', text)
@@ -6895,6 +7133,11 @@ def make_parser() -> Any:
     commands.add_parser('crypto', parents=[common], help='the crypto drivers of the kernel and of OpenSSL, which is used, what to load',
                         epilog='An example that works: routerbench.py crypto')
     add_contributing(commands)
+    watch = commands.add_parser('watch', parents=[common], help='the highest average rate of an interface while others make traffic',
+                                epilog='An example that works: routerbench.py watch lo --for 2 --window 1')
+    watch.add_argument('interfaces', nargs='+', metavar='IF', type=reader(interface_name), help='the interfaces')
+    watch.add_argument('--window', metavar='TIME', type=reader(some_time), default=5.0, help='seconds over which the rate is averaged (default: 5)')
+    watch.add_argument('--for', dest='seconds', metavar='TIME', type=reader(some_time), default=60.0, help='how long to watch (default: 60); Ctrl-C ends it, too')
     _add_nightly(commands)
     _add_import(commands)
     commands.add_parser('info', parents=[common], help='what this machine is, and which tests can run here',
@@ -6985,7 +7228,7 @@ def _add_run(run: Any) -> None:
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
 
 
-COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule', 'import')
+COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule', 'import', 'watch')
 FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all', '--accept', '--history')  # options without a value
 
 
@@ -7113,9 +7356,25 @@ def crypto_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
     return EXIT_OK
 
 
+def watch_command(near: LocalHost, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`watch`: a line per interface."""
+    return for_each(near, arguments, terminal, watch_on, out_of_reach)
+
+
+def watch_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
+    """`watch` on one machine."""
+    machine = machine_of(host)
+    session = Session(Context(host, machine, options_of(arguments), terminal or Listener()), with_overrides(machine.facts(), arguments), LineWriter(host, terminal))
+    session.measure(InterfaceWatch(session.context, arguments.interfaces, arguments.window, arguments.seconds), True)
+    if terminal:
+        terminal.clear()
+        terminal.note(interface_table(session.lines))
+    return EXIT_INTERRUPTED if isinstance(host, LocalHost) and host.signalled else exit_status(session.lines, session.unmet)
+
+
 def out_of_reach(host: Host, arguments: Any, error: Unmeasurable, terminal: Optional[Terminal]) -> int:
     """A line for each test of a router that could not be asked anything."""
-    tests = getattr(arguments, 'tests', ['crypto'])
+    tests = getattr(arguments, 'tests', ['interface' if arguments.command == 'watch' else 'crypto'])
     run = os.urandom(4).hex()
     lines = [Line(run=run, time=stamp(host.now()) if clock_is_set(host) else None, test=name, status=error.status,
                   reason=error.reason, detail=error.detail) for name in tests or [kind.name for kind in TESTS if kind.usual]]
@@ -7366,7 +7625,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     host = LocalHost()
     terminal = None if arguments.quiet else Terminal(host.environment, host.clock)
     commands = {'info': info_command, 'crypto': crypto_command, 'table': table_command, 'validate': validate_command,
-                'selftest': selftest_command, 'schedule': schedule_command, 'import': import_command}
+                'selftest': selftest_command, 'schedule': schedule_command, 'import': import_command,
+                'watch': watch_command}
     command = commands.get(arguments.command, run_command)
     try:
         if command not in (table_command, validate_command, import_command):  # which start nothing, and end at once
