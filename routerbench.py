@@ -1635,6 +1635,7 @@ class LocalHost(Host):
         self.environment = dict(os.environ if environment is None else environment)
         path = self.environment.get('PATH', '').split(':')
         self.environment['PATH'] = ':'.join([d for d in path if d] + [d for d in SYSTEM_PATH if d not in path])
+        self.whole_locale = self.environment.get('LC_ALL')
         self.environment['LC_ALL'] = 'C'
         self.places = [self.environment.get('TMPDIR', ''), '/tmp', '/var/tmp', '/dev/shm', '/run', '/var/run']
         usable = [place for place in self.places if os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK)]
@@ -1739,13 +1740,13 @@ class LocalHost(Host):
         its directory is made. Raises OSError."""
         path = os.path.realpath(self._path(os.path.abspath(path)))
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        new = '%s.%d.new' % (path, os.getpid())
+        new = os.path.join(os.path.dirname(path), '.%s.new' % os.path.basename(path))  # cron leaves names with a dot in front alone
         try:
             mode = stat.S_IMODE(os.stat(path).st_mode)
         except OSError:
             pass
         try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
             with open(descriptor, 'wb') as file:
                 os.fchmod(descriptor, mode)
                 file.write(text.encode('utf-8', 'surrogateescape'))
@@ -1771,15 +1772,20 @@ class LocalHost(Host):
         """Whether this is the superuser."""
         return os.geteuid() == 0
 
-    def feed(self, argv: Sequence[str], text: str) -> Ran:
-        """Run a command that reads a short text."""
+    def locale(self) -> str:
+        """What the user's terminal speaks, by the environment. Not LC_CTYPE: Python itself sets it where there is nothing else."""
+        return self.whole_locale or self.environment.get('LANG', '')
+
+    def exchange(self, argv: Sequence[str], text: str = '') -> Tuple[Ran, str]:
+        """Run a command that reads a short text, and what it printed, byte for byte."""
         job = self.start(argv, talk=True)
         if job.alive():
             job.say(text)
             job.hang_up()
             self.attend(lambda: not job.alive(), 20.0)
         self.end(job)
-        return job.ran()
+        printed = job.kept[job.streams[0]] if not job.error else None
+        return job.ran(), printed.data.decode('utf-8', 'surrogateescape') if isinstance(printed, Inbox) else ''
 
     def only_one(self, name: str) -> bool:
         """Whether no other process of this user does what goes by this name; from then on this one does, until it
@@ -6583,7 +6589,7 @@ def series_key(line: Line) -> str:
 
 def about_line(line: Line, facts: Facts) -> Dict[str, str]:
     """What a result may depend on, by names for a person."""
-    clock = line.extra.get('clock_mhz')
+    clock = max(line.extra.get('clock_mhz') or [0])
     values = {'system': line.os, 'kernel': line.kernel, 'tool': line.tool, 'library': line.library, 'routerbench': line.agent, 'governor': facts.governor,
               'AES instructions': facts.aes, 'clock': '%.0f MHz' % clock if clock else None, 'cores': facts.cores}
     return {name: str(value) for name, value in values.items() if value is not None}
@@ -6592,8 +6598,9 @@ def about_line(line: Line, facts: Facts) -> Dict[str, str]:
 def changes(before: Dict[str, str], now: Dict[str, str]) -> List[str]:
     """What is another than it was; a clock only if it is 5 % off."""
     def differs(name: str) -> bool:
-        if name == 'clock':
-            return not agree(float(before[name].split()[0]), float(now[name].split()[0]), 0.05)
+        clocks = [re.match(r'(\d{1,6}) MHz\Z', about[name]) for about in (before, now)]
+        if name == 'clock' and clocks[0] and clocks[1]:
+            return not agree(float(clocks[0].group(1)), float(clocks[1].group(1)), 0.05)
         return before[name] != now[name]
     return ['%s %s -> %s' % (name, before[name], now[name]) for name in before if name in now and differs(name)]
 
@@ -6617,13 +6624,18 @@ def parse_state(text: str) -> Optional[State]:
     import json
     try:
         content = json.loads(text)
-        series = {key: Nights(tuple(map(float, one['rates'])), int(one['blips']), tuple(map(float, one['streak'])),
-                              None if one['reported'] is None else float(one['reported']), dict(one['about']))
-                  for key, one in content['series'].items()}
-        sound = all(rate > 0 for one in series.values() for rate in one.rates + one.streak)
-        return State(series, {str(name): int(nights) for name, nights in content['struck'].items()}) if sound else None
+        series = {key: Nights(tuple(one['rates']), one['blips'], tuple(one['streak']), one['reported'], one['about']) for key, one in content['series'].items()}
+        state = State(series, content['struck'])
+        return state if isinstance(state.struck, dict) and all(map(sound_nights, series.values())) and all(type(nights) is int and 0 < nights < 100 for nights in state.struck.values()) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def sound_nights(known: Nights) -> bool:
+    """Whether all values are such as after_night() makes."""
+    rates: List[Any] = [*known.rates, *known.streak] + [known.reported] * (known.reported is not None)
+    return (isinstance(known.about, dict) and all(type(rate) in (int, float) and 0 < rate < 1e9 for rate in rates) and type(known.blips) is int and 0 <= known.blips < 1e6
+            and all(type(text) is str for text in known.about.values()))
 
 
 class Places(NamedTuple):
@@ -6654,18 +6666,20 @@ class SelfTest:
         self.lines: List[Line] = []
         self.words: List[str] = []  # what has to be said
         self.alarm = self.failed = False
+        self.results: Dict[str, Line] = {}
         self.state = self._read_state()
+        self.written = state_text(self.state)
 
     def _read_state(self) -> State:
         text = self.host.text(self.places.baseline)
+        there = bool(self.host.look(self.places.baseline)[0] or text) or self.host.exists(self.places.baseline)
         state = parse_state(text) if text else None
-        if text and state is None:
+        if there and state is None:
             self.words.append('%s was damaged; what is usual here is learned anew' % plain(self.places.baseline))
         return state or State({}, {})
 
     def run(self, names: Sequence[str]) -> int:
         """Measure, compare, keep; the exit status."""
-        before = state_text(self.state)
         reason = self._hindrance()
         if reason:
             self._give_up(*reason)
@@ -6678,13 +6692,17 @@ class SelfTest:
                 self.words.append('no time was left for `%s` (--budget)' % kind.name)
             else:
                 self._measure(kind)
-        if state_text(self.state) != before:
-            self._keep_file(self.places.baseline, state_text(self.state))
         bad = [line for line in self.lines if line.status != 'ok']
         self.words += ['%s could not be measured: %s' % (line_title(line) if line.cipher else line.test, line.detail) for line in bad]
         if self.alarm:
             return EXIT_UNSOUND
         return EXIT_NOTHING if len(bad) == len(self.lines) else EXIT_FAILED if bad or self.failed else EXIT_OK
+
+    def settle(self) -> None:
+        """Write the baseline, where it has changed: after the words were said, so that no power cut makes a loss known here and to nobody."""
+        if state_text(self.state) != self.written:
+            self._keep_file(self.places.baseline, state_text(self.state))
+            self.written = state_text(self.state)
 
     def _hindrance(self) -> Optional[Tuple[str, str]]:
         """Why this is no time for a test."""
@@ -6731,6 +6749,7 @@ class SelfTest:
             self.alarm = True
             self.words.append('the last self-test did not come back from `%s`: the router went down, or memory or time ran out. It is left out for %d nights; '
                               '`routerbench.py selftest --accept` ends that' % (name, STRUCK_NIGHTS))
+            self.settle()  # before the mark goes
         self.host.remove(self._marker())
 
     def _sit_out(self, name: str) -> None:
@@ -6745,6 +6764,7 @@ class SelfTest:
             best = self._best_of(kind)
         finally:  # whatever ends this program in good order is no fault of the router's
             self.host.remove(self._marker())
+        self.results.update(best)
         for key, line in best.items():
             self._compare(key, line)
 
@@ -6805,10 +6825,10 @@ def history_text(lines: Iterable[Line], state: State, bars: str = BARS) -> str:
         rates = [line.mbit_s or 0 for line in newest]
         known = state.series.get(key, Nights())
         usual = 'usual %s Mbit/s' % figure(usual_rate(known)[0]) if len(known.rates) >= LEARNING else 'still learning (%d of %d nights)' % (len(known.rates), LEARNING)
-        dates = [line.time[:10] for line in newest if line.time]
+        dates = [plain(line.time, 10) for line in newest if line.time]
         parts.append('\n'.join([plain(key), '  ' + chart(rates, bars), '  %d runs%s; latest %s, lowest %s, highest %s Mbit/s; %s' % (
             len(rates), ', %s to %s' % (dates[0], dates[-1]) if dates else '', figure(rates[-1]), figure(min(rates)), figure(max(rates)), usual)]
-            + ['  %s: %s' % (after.time or 'clock not set', plain('%s %s -> %s' % (name, getattr(before, name), getattr(after, name))))
+            + ['  %s: %s' % (plain(after.time or 'clock not set', 20), plain('%s %s -> %s' % (name, getattr(before, name), getattr(after, name))))
                for before, after in zip(newest, newest[1:]) for name in ('os', 'kernel', 'tool', 'library', 'agent') if getattr(before, name) != getattr(after, name)]))
     return '\n\n'.join(parts) or 'The journal has no result yet.'
 
@@ -6830,20 +6850,23 @@ def prometheus_text(lines: Sequence[Line], state: State, now: float) -> str:
     help_texts = {'mbit_s': 'Mbit/s that the processor encrypts', 'usual_mbit_s': 'Mbit/s of the baseline', 'slower': '1 after a loss was confirmed'}
     text = ''.join('# HELP routerbench_%s %s.\n# TYPE routerbench_%s gauge\n%s' % (name, help_texts[name], name, ''.join('routerbench_%s%s\n' % (name, row) for row in dict.fromkeys(found)))
                    for name, found in rows.items() if found)
-    return text + '# HELP routerbench_last_run_seconds When the self-test ran, in seconds since 1970.\n# TYPE routerbench_last_run_seconds gauge\nrouterbench_last_run_seconds %d\n' % now
+    return text if not lines else text + '# HELP routerbench_last_run_seconds When the self-test ran, in seconds since 1970.\n# TYPE routerbench_last_run_seconds gauge\nrouterbench_last_run_seconds %d\n' % now
 
 
-def one_line(status: int, words: Sequence[str], lines: Sequence[Line]) -> str:
+def one_line(status: int, words: Sequence[str], lines: Sequence[Line], state: State = State({}, {})) -> str:
     """For checks in the manner of Nagios: one line, with the figures behind a bar."""
-    state = {EXIT_OK: 'OK', EXIT_UNSOUND: 'SLOWER', EXIT_NOTHING: 'NOT MEASURED'}.get(status, 'FAILED')
-    figures = ' '.join("'%s'=%.3f" % (series_key(line).replace(' ', '_').replace("'", ''), line.mbit_s) for line in lines if line.status == 'ok' and line.mbit_s)
-    return 'routerbench %s: %s | %s' % (state, plain('; '.join(words) or 'as fast as usual', 400).replace('|', '/'), figures)
+    word = {EXIT_OK: 'OK', EXIT_UNSOUND: 'SLOWER', EXIT_NOTHING: 'NOT MEASURED'}.get(status, 'FAILED')
+    figures = ' '.join("'%s'=%.3f" % (plain(series_key(line)).replace(' ', '_').replace("'", ''), line.mbit_s) for line in lines if line.mbit_s)
+    lost = ['%s: still %.0f %% slower than usual' % (key, 100 * known.reported) for key, known in state.series.items() if known.reported]
+    text = '; '.join(words or lost) or ('as fast as usual' if lines else 'nothing was measured')
+    return 'routerbench %s: %s | %s' % (word, plain(text, 400).replace('|', '/'), figures)
 
 
 # --- schedule -----------------------------------------------------------------------------------
 # The line in cron that runs the self-test every night.
 
 CRON_MARK = '# routerbench selftest'
+OPENWRT_CRONTAB = '/etc/crontabs/root'
 
 
 class CronPlace(NamedTuple):
@@ -6858,7 +6881,7 @@ class CronPlace(NamedTuple):
 def cron_place(host: LocalHost) -> CronPlace:
     """By the system."""
     if host.exists('/etc/openwrt_release') or host.exists('/etc/crontabs'):
-        return CronPlace('/etc/crontabs/root', None, ('/etc/init.d/cron', 'enable', 'restart'))  # no cron runs there before the first line
+        return CronPlace(OPENWRT_CRONTAB, None, ('/etc/init.d/cron', 'enable', 'restart'))  # no cron runs there before the first line
     if host.uname()[0].endswith('BSD') and host.is_root():
         return CronPlace('/usr/local/etc/cron.d/routerbench', 'root')
     if host.is_root() and host.exists('/etc/cron.d'):
@@ -6867,20 +6890,28 @@ def cron_place(host: LocalHost) -> CronPlace:
 
 
 def cron_text(host: LocalHost, place: CronPlace) -> str:
-    """What stands in the crontab now."""
-    if place.file is None:
-        return host.output('crontab', '-l')
+    """What stands in the crontab now. Raises RouterbenchError where that cannot be told, so that nothing gets lost."""
     try:
-        return host.read_bytes(place.file, 1 << 20).decode('utf-8', 'surrogateescape')
+        if place.file is not None:
+            return host.read_bytes(place.file, 1 << 26).decode('utf-8', 'surrogateescape')
     except Absent:
         return ''
+    ran, text = host.exchange(('crontab', '-l'))
+    if ran.status and not re.search(r'(?i)no crontab', ran.err + ran.out):
+        raise RouterbenchError('crontab -l: ' + (telling_line(ran.err + ran.out) or 'it failed'))
+    if len(text) > LONGEST_CRONTAB:
+        raise RouterbenchError('the crontab is too long to be handed on; add the line by hand, with crontab -e')
+    return '' if ran.status else text
+
+
+LONGEST_CRONTAB = 60000  # bytes that one write to a pipe takes
 
 
 def cron_minute(host: LocalHost) -> Tuple[int, int]:
     """An hour and a minute of this machine's own between 3:00 and 5:59, so that a fleet does not start at once."""
     from binascii import crc32
     names = [host.text('/etc/machine-id'), host.text('/proc/sys/kernel/hostname'), host.output('hostname')]
-    names += [host.text('/sys/class/net/%s/address' % name) for name in host.names('/sys/class/net') if name != 'lo']
+    names += [host.text('/sys/class/net/%s/address' % name) for name in host.names('/sys/class/net') if re.match(r'(?:eth|en|wan|lan|wl)\w*\Z', name)]
     number = crc32('\n'.join(names).encode('utf-8', 'replace'))
     return 3 + number // 60 % 3, number % 60
 
@@ -6891,19 +6922,22 @@ def cron_line(host: LocalHost, place: CronPlace, at: Optional[Tuple[int, int]], 
     file = os.path.realpath(__file__)
     command = [own] if own else [file] if os.path.basename(file) == 'routerbench' and os.access(file, os.X_OK) else [sys.executable, file]
     hour, minute = at or cron_minute(host)
-    test = '[ -x %s ] && ' % quoted(command[0]) if len(command) == 1 else '[ -e %s ] && ' % quoted(file)
-    text = test + ' '.join(plainly_quoted(word) for word in [*command, 'selftest', *words])
-    return ' '.join(filter(None, ('%d %d * * *' % (minute, hour), place.user, text.replace('%', '\\%'), CRON_MARK)))
+    test = '[ -x %s ] && ' % cron_quoted(command[0]) if len(command) == 1 else '[ -e %s ] && ' % cron_quoted(file)
+    text = test + ' '.join(cron_quoted(word) for word in [*command, 'selftest', *words])
+    if re.search(r'[\x00-\x1f]', text):
+        raise RouterbenchError('a name with a control character does not fit into a crontab')
+    return ' '.join(filter(None, ('%d %d * * *' % (minute, hour), place.user, text, CRON_MARK)))
 
 
-def plainly_quoted(word: str) -> str:
-    """For a shell, but without quotes where none are needed."""
-    return word if re.match(r'[\w@+=:,./-]+\Z', word, re.ASCII) else quoted(word)
+def cron_quoted(word: str) -> str:
+    """For the shell of cron, without quotes where none are needed. A per cent sign ends the command for some crons, and BusyBox's leaves
+    a backslash before it, so the shell makes it."""
+    return word if re.match(r'[\w@+=:,./-]+\Z', word, re.ASCII) else quoted(word).replace('%', '\'"$(printf \'\\045\')"\'')
 
 
 def with_line(crontab: str, line: Optional[str]) -> str:
     """The crontab with this line as the only one of ours, where ours stood; all others as they are."""
-    kept = crontab.rstrip('\n').split('\n') if crontab.strip('\n') else []
+    kept = (crontab if crontab.endswith('\n') or not crontab else crontab + '\n').split('\n')[:-1]
     marked = [i for i, one in enumerate(kept) if one.rstrip().endswith(CRON_MARK)]
     at = marked[0] if marked else len(kept)
     rest = [one for i, one in enumerate(kept) if i not in marked]
@@ -6911,9 +6945,14 @@ def with_line(crontab: str, line: Optional[str]) -> str:
     return ''.join(one + '\n' for one in rest)
 
 
+def own_lines(crontab: str) -> List[str]:
+    """The lines of ours."""
+    return [line for line in crontab.split('\n') if line.rstrip().endswith(CRON_MARK)]
+
+
 def scheduled(host: LocalHost) -> Optional[str]:
-    """The line that is there."""
-    return next((line for line in cron_text(host, cron_place(host)).split('\n') if line.rstrip().endswith(CRON_MARK)), None)
+    """The line that is there, and not switched off."""
+    return next((line for line in own_lines(cron_text(host, cron_place(host))) if not line.lstrip().startswith('#')), None)
 
 
 def selftest_words(arguments: Any) -> List[str]:
@@ -6922,7 +6961,7 @@ def selftest_words(arguments: Any) -> List[str]:
     for name in ('cipher', 'auth'):
         words += ['--' + name, ','.join(getattr(arguments, name))] if getattr(arguments, name) else []
     for name, usual in (('wait', SELFTEST_WAIT), ('budget', SELFTEST_BUDGET)):
-        words += ['--' + name, '%gs' % getattr(arguments, name)] if getattr(arguments, name) != usual else []
+        words += ['--' + name, '%ss' % ('%.6f' % getattr(arguments, name)).rstrip('0').rstrip('.')] if getattr(arguments, name) != usual else []
     for name in ('journal', 'baseline'):
         words += ['--' + name, os.path.abspath(getattr(arguments, name))] if getattr(arguments, name) else []
     words += ['--format', arguments.format] if arguments.format else []
@@ -6933,11 +6972,11 @@ def reschedule(host: LocalHost, line: Optional[str]) -> None:
     """Put the line into cron, or (None) take it out. Writes only what is not so already. Raises OSError, RouterbenchError."""
     place = cron_place(host)
     before = cron_text(host, place)
-    after = with_line(before, line)
-    if after == before:
+    if own_lines(before) == ([line] if line else []):
         return
+    after = with_line(before, line)
     if place.file is None:
-        ran = host.feed(('crontab', '-'), after)
+        ran, _text = host.exchange(('crontab', '-'), after)
         if ran.status:
             raise RouterbenchError('crontab: ' + telling_line(ran.err + ran.out))
     elif not after and place.user:
@@ -7449,6 +7488,14 @@ def test_states(context: Context) -> List[Dict[str, Any]]:
     return states
 
 
+def is_scheduled(host: LocalHost) -> bool:
+    """Whether a self-test is in cron, or nobody can tell."""
+    try:
+        return scheduled(host) is not None
+    except RouterbenchError:
+        return True
+
+
 def notes_on(host: Host, facts: Facts) -> List[str]:
     """What the user should know about this system before measuring on it."""
     notes = []
@@ -7458,7 +7505,7 @@ def notes_on(host: Host, facts: Facts) -> List[str]:
     if in_memory:
         notes.append('%s %s in memory: what is kept there is lost at a reboot.' % (
             ' and '.join(in_memory), 'is' if len(in_memory) == 1 else 'are'))
-    if isinstance(host, LocalHost) and scheduled(host) is None:
+    if isinstance(host, LocalHost) and not is_scheduled(host):
         notes.append('No self-test runs at night; `routerbench.py schedule install` puts one into cron.')
     if facts.mixed_cores:
         notes.append('There are cores of several kinds; `taskset` keeps a run on one of them.')
@@ -7610,15 +7657,29 @@ def selftest_command(near: LocalHost, arguments: Any, terminal: Optional[Termina
     listener = terminal if terminal and terminal.live else Listener()
     night = SelfTest(near, machine, machine.facts(), options_of(arguments), places, listener)
     status = night.run(arguments.tests)
-    if arguments.format:
-        text = one_line(status, night.words, night.lines) + '\n' if arguments.format == 'line' else prometheus_text(night.lines, night.state, near.now())
-        if arguments.output:
-            near.replace(arguments.output, text)
-        else:
-            write_out(STDOUT, text)
     if night.words:
         speak_up(near, 'routerbench: ' + plain('; '.join(night.words), 1000))
-    return status
+    said = len(night.words)
+    night.settle()
+    if arguments.format:
+        publish(near, arguments, night, status)
+    if night.words[said:]:
+        speak_up(near, 'routerbench: ' + plain('; '.join(night.words[said:]), 1000))
+    return EXIT_FAILED if night.failed and status == EXIT_OK else status
+
+
+def publish(near: LocalHost, arguments: Any, night: SelfTest, status: int) -> None:
+    """The night's result in the format that was asked for. A night without a result leaves what an earlier one has published."""
+    lines = list(night.results.values())
+    text = one_line(status, night.words, lines, night.state) + '\n' if arguments.format == 'line' else prometheus_text(lines, night.state, near.now())
+    try:
+        if arguments.output and (lines or arguments.format == 'line'):
+            near.replace(arguments.output, text)
+        elif not arguments.output:
+            write_out(STDOUT, text)
+    except OSError as error:
+        night.words.append('%s: %s' % (plain(arguments.output or 'stdout'), error.strerror))
+        night.failed = True
 
 
 def speak_up(near: LocalHost, text: str) -> None:
@@ -7637,7 +7698,7 @@ def show_history(near: LocalHost, places: Places) -> int:
         except OSError:
             continue
         lines += [line for line in found if line]
-    wide = 'UTF-8' in ' '.join(near.environment.get(name, '') for name in ('LC_CTYPE', 'LANG')).upper().replace('UTF8', 'UTF-8')
+    wide = 'UTF-8' in near.locale().upper().replace('UTF8', 'UTF-8')
     write_out(STDOUT, history_text(lines, parse_state(near.text(places.baseline)) or State({}, {}), BARS if wide else '_.-:=+*#') + '\n')
     return EXIT_OK if lines else EXIT_NOTHING
 

@@ -114,6 +114,9 @@ class Router(LocalHost):
         done = subprocess.run([program, *argv[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=20)
         return rb.Ran(argv, done.returncode, done.stdout.decode('utf-8', 'replace'), done.stderr.decode('utf-8', 'replace'))
 
+    def feed(self, argv, text):
+        raise AssertionError('the system\'s own %s is not for tests' % argv[0])
+
     # what a test asks
 
     def call(self, *words):
