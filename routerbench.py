@@ -6932,7 +6932,9 @@ def cron_line(host: LocalHost, place: CronPlace, at: Optional[Tuple[int, int]], 
 def cron_quoted(word: str) -> str:
     """For the shell of cron, without quotes where none are needed. A per cent sign ends the command for some crons, and BusyBox's leaves
     a backslash before it, so the shell makes it."""
-    return word if re.match(r'[\w@+=:,./-]+\Z', word, re.ASCII) else quoted(word).replace('%', '\'"$(printf \'\\045\')"\'')
+    if re.match(r'[\w@+=:,./-]+\Z', word, re.ASCII):
+        return word
+    return '"$(printf \'\\045\')"'.join(map(quoted, word.split('%')))
 
 
 def with_line(crontab: str, line: Optional[str]) -> str:
