@@ -4933,9 +4933,6 @@ def plain_title(line: Line) -> str:
 # --- journal ------------------------------------------------------------------------------------
 # Files of lines: what writers, power cuts and people left in them.
 
-TORN = ('not-json', 'not-utf8', 'too-long', 'foreign')
-
-
 Found = Tuple[int, Any, str]  # line number; a JSON object, or the code in FINDINGS of why there is none; then also the text
 
 
