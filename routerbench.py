@@ -1854,13 +1854,13 @@ class LocalHost(Host):
 
     def start(self, argv: Sequence[str], talk: bool = False) -> Job:
         """Start a process, which end() ends."""
+        mine = os.getpriority(os.PRIO_PROCESS, 0) if self.niceness is not None else 0
+        if self.niceness is not None:  # what is started inherits it
+            os.setpriority(os.PRIO_PROCESS, 0, self.niceness)
         job = Job(argv, self.find(argv[0]), self.environment, self.clock, talk)
         self.jobs.append(job)
-        if self.niceness is not None and job.alive():
-            try:
-                os.setpriority(os.PRIO_PGRP, job.process.pid, self.niceness)
-            except OSError:
-                pass  # it has ended
+        if self.niceness is not None:
+            os.setpriority(os.PRIO_PROCESS, 0, mine)
         return job
 
     def end(self, job: Job) -> None:
@@ -5559,12 +5559,13 @@ def explained(mark: str) -> str:
 def beside_published(rows: Sequence[Row]) -> List[str]:
     """For each row that is nobody's document: how it compares with the nearest published one."""
     sentences = []
-    for row in (row for row in rows if not row.source and not any('not CBC' in mark for mark in row.marks)):
+    for row in (row for row in rows if not row.source):
         pairs = [(cell.mbit_s / theirs.mbit_s, other.device, column) for column, cell in row.cells for other in rows if other.source
                  for theirs in [other.cell(column)] if theirs]
         if pairs:
             ratio, device, column = min(pairs, key=lambda pair: abs(math.log(pair[0])))
-            sentences.append('%s: %s x a %s (%s)' % (row.device, '%.1f' % ratio if ratio < 100 else '%.0f' % ratio, device, column))
+            other_mode = ''.join('; ' + mark for mark in row.marks if 'not CBC' in mark)
+            sentences.append('%s: %s x a %s (%s%s)' % (row.device, '%.1f' % ratio if ratio < 100 else '%.0f' % ratio, device, column, other_mode))
     return sentences
 
 
@@ -6669,7 +6670,7 @@ class SelfTest:
 
     def _read_state(self) -> State:
         text = self.host.text(self.places.baseline)
-        there = bool(self.host.look(self.places.baseline)[0] or text) or self.host.exists(self.places.baseline)
+        there = self.host.exists(self.places.baseline)
         state = parse_state(text) if text else None
         if there and state is None:
             self.words.append('%s was damaged; what is usual here is learned anew' % plain(self.places.baseline))
@@ -7259,7 +7260,7 @@ def _add_import(commands: Any) -> None:
     add('cipher', 'the cipher that was used', 'NAME', lambda text: cipher_list(text)[0])
     add('auth', 'the digest (default: SHA1, where the cipher needs one)', 'NAME', lambda text: auth_list(text)[0])
     add('tun-mtu', 'the --tun-mtu that was used (default: 20000)', 'N', whole(SMALLEST_MTU, 65535), 20000)
-    add('tool', 'program and version, as in "OpenVPN 2.6.14": from 2.6 on it does 1.7 % more', 'TEXT')
+    add('tool', 'program and version, as in "OpenVPN 2.6.14": from 2.6 on it does 1.7 %% more', 'TEXT')
     add('driver', 'crypto engine or network driver', 'TEXT')
     add('device', 'the device', 'NAME')
     add('cpu', 'its processor', 'NAME')
@@ -7558,8 +7559,13 @@ def info_on(host: Host, arguments: Any, terminal: Optional[Terminal]) -> int:
 def each_file(near: LocalHost, files: Sequence[str], work: Callable[[str, Iterable[bytes]], None]) -> int:
     """Read files, each once, and stdin where there are none; how many could not be read."""
     failed = 0
-    for name in {os.path.realpath(name) if os.path.isfile(name) else name: name for name in files or ['-']}.values():
+    seen: Set[str] = set()
+    for name in files or ['-']:
         try:
+            real = os.path.realpath(name) if os.path.isfile(name) else name
+            if real in seen:
+                continue
+            seen.add(real)
             work(name, near.lines(name))
         except (OSError, ValueError) as error:  # a zero byte in a name
             failed += 1

@@ -1,7 +1,6 @@
 """`import`: what somebody ran by hand becomes lines. The documents' figures, time, dd, openssl speed, iperf3 of several kinds."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess

@@ -171,7 +171,7 @@ def test_crond_fires_it_and_a_regression_is_said_once(cron):
 
     baseline = cron.path('my state', 'baseline.json')
     state = rb.parse_state(cron.text('my state', 'baseline.json'))
-    rates = tuple(round(line['mbit_s'] * (1 - 0.054 * (night % 5) / 4), 3) for night in range(rb.BASELINE_NIGHTS))
+    rates = tuple(round(line['mbit_s'] * (1 - 0.03 * (night % 5) / 4), 3) for night in range(rb.BASELINE_NIGHTS))
     known = rb.State({KEY: state.series[KEY]._replace(rates=rates)}, {})
     with open(baseline + '.test', 'w') as file:
         file.write(rb.state_text(known))
@@ -180,7 +180,7 @@ def test_crond_fires_it_and_a_regression_is_said_once(cron):
 
     seen = len(cron.runs())
     assert cron.next_run(seen) == ''
-    for more in range(1, 5):  # the second, unless this machine is so uneven that two slow nights disagree
+    for more in range(1, 8):  # the second, unless this machine is so uneven that slow nights disagree, or so busy that they do not count
         report = cron.next_run(seen + more)
         if report:
             break

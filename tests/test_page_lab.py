@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-import routerbench as rb
+
 from routerbench import Cell, Figure, Row, page
 
 try:
