@@ -78,7 +78,7 @@ REASONS: Dict[str, str] = {
     'cipher-unavailable': 'the ssh client and the server have no such cipher in common',
     'cipher-unsupported': 'the crypto library does not have this cipher',
     'connection-lost': 'the connection to the router broke',
-    'connection-refused': 'nothing listens on the other end\'s ssh port',
+    'connection-refused': 'nothing listens on the other end\'s port',
     'connection-timeout': 'the other end did not finish the login in time',
     'engine-unavailable': 'the crypto engine asked for by name is not there',
     'interface-missing': 'there is no interface of that name',
@@ -90,11 +90,13 @@ REASONS: Dict[str, str] = {
     'kex-algorithm': 'the other end only has key exchanges that this client refuses',
     'key-format': 'the ssh client cannot read the key file',
     'kernel-api-missing': 'the kernel does not let programs use its crypto',
+    'kernel-unsupported': 'the kernel has not what the test needs, or its module is not there',
     'killed': 'the tool was ended by a signal, most often because memory ran out',
     'low-memory': 'too little memory is free to run the tool safely',
     'mac-algorithm': 'the other end only has MACs that this client refuses',
     'mode-unsupported': 'the library has the cipher, but this build cannot use its mode here',
     'needs-python': 'this test has to run on the router itself',
+    'needs-root': 'only root may do that',
     'no-answer': 'the other end does not answer',
     'no-shell': 'the other end does not run /bin/sh',
     'no-space': 'there is no directory where a key of under 1 kB could be kept',
@@ -103,10 +105,13 @@ REASONS: Dict[str, str] = {
     'not-idle': '`selftest`: the machine stayed busy',
     'output-unknown': 'the tool ended well but did not say what it did',
     'remote-shell': 'the login shell at the other end stumbled over a command',
+    'server-busy': 'the iperf3 server was at another test each time it was asked',
     'timeout': 'the tool did not end in time and was stopped',
     'tool-broken': 'the tool is there but does not run',
     'tool-failed': 'the tool ended with an error; `detail` has its words',
     'tool-missing': 'the tool is not installed',
+    'tunnel-down': 'the VPN did not come up',
+    'tunnel-unused': 'the counters show that the traffic did not go through the tunnel',
     'wrong-result': 'what was computed is not what the standard says',
 }
 
@@ -114,9 +119,11 @@ WARNINGS: Dict[str, str] = {
     'client-bound': 'the ssh client took a whole processor of the fast machine: the router may be able to do more',
     'clock-unset': 'the machine does not know the date, so `time` is null',
     'clock-varied': 'the processor changed its clock by over 5 % between or during the runs',
+    'compressed': 'the VPN compresses, and iperf3\'s data may be easier to compress than real ones',
     'cpu-starved': 'the tool got under 90 % of a processor: something else was running',
     'cryptodev-loaded': 'FreeBSD\'s cryptodev is loaded, which makes AES-NI slower for OpenSSL',
     'disturbed': 'other programs took over 10 % of a processor during the runs',
+    'endpoint-bound': 'iperf3 itself kept a whole processor busy at one end: the way may carry more',
     'estimated': 'from fewer or shorter runs than the full method makes (--quick); extra.error_pct, where there is one, bounds the error',
     'hw-offload': 'the hardware forwards packets by itself, and the counters may not see them',
     'imported': 'made by `routerbench.py import` of what somebody ran by hand: nothing of how it was run was watched',
@@ -131,6 +138,7 @@ WARNINGS: Dict[str, str] = {
     'single-run': 'one run only, because more would not fit into the time budget or --quick\'s share of it',
     'substituted-cipher': 'the other end has no CBC, so CTR of the same key size was measured: no row beside CBC rows',
     'system-heavy': 'most of the time went to the kernel, as with a crypto engine behind it',
+    'tunnel-unproven': 'no counter could be read that shows whether the traffic went through the tunnel',
     'unstable': 'the runs lay over 5 % apart',
     'virtual-machine': 'measured in a virtual or emulated machine, not on a router',
 }
@@ -337,7 +345,7 @@ class Copied(NamedTuple):
 
 class Iperf(NamedTuple):
     """What iperf3 says of one test: Mbit/s that arrived and the seconds it took; processor shares of both ends (1 is
-    one whole processor), segments sent again, protocol and version. None where it does not say."""
+    one whole processor), segments sent again, protocol and version, addresses of both ends. None where it does not say."""
 
     mbit_s: float
     seconds: float
@@ -346,6 +354,23 @@ class Iperf(NamedTuple):
     retransmits: Optional[int] = None
     protocol: Optional[str] = None
     version: Optional[str] = None
+    local: Optional[str] = None
+    remote: Optional[str] = None
+
+
+class Load(NamedTuple):
+    """What was busy while a way carried `rate` Mbit/s, in processors, and what else bounds it, in Mbit/s: the same
+    without a tunnel, the link, the cipher. None where it is not known."""
+
+    rate: float
+    direct: Optional[float]
+    link: Optional[float]
+    here: Optional[float]
+    there: Optional[float]
+    vpn: Optional[float]
+    busy: Optional[float]
+    cores: int
+    ceiling: Optional[float]
 
 
 class Counters(NamedTuple):
@@ -556,6 +581,30 @@ class Flow:
         if end - first >= self.window:  # the average begins between two looks
             share = (end - self.window - first) / (second - first)
             self.peak = max(self.peak, (self.total - low - share * (high - low)) / self.window)
+
+
+BOUND_SHARE = 0.9  # of a processor or a link, from which on it is the limit
+
+
+def limit_of(load: Load) -> Optional[str]:
+    """What the bottleneck was: `link`, the VPN's own process by its `crypto` or by the `packet path`, iperf3 at `this end` or
+    the `other end`, all of the machine (`processor`), or none of these (`other`); None where that cannot be told."""
+    def full(share: Optional[float]) -> bool:
+        return share is not None and share >= BOUND_SHARE
+    if load.link and load.rate > BOUND_SHARE * load.link or load.direct and load.rate > 0.95 * load.direct:
+        return 'link'
+    if load.ceiling and load.rate > BOUND_SHARE * load.ceiling:
+        return 'crypto'
+    if full(load.vpn):
+        return 'VPN process' if not load.ceiling else 'crypto' if load.rate / load.ceiling > 0.5 else 'packet path'
+    if full(load.there) or full(load.here):
+        return 'other end' if full(load.there) else 'this end'
+    return None if load.busy is None else 'processor' if load.busy > BOUND_SHARE * load.cores else 'other'
+
+
+def fairness(rates: Sequence[float]) -> float:
+    """Jain's index: 1 if all get the same, 1/n if one gets everything."""
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
 
 def figure(value: Optional[float]) -> str:
@@ -1099,6 +1148,18 @@ def iperf_text(text: str) -> Optional[Iperf]:
                  retransmits=int(again[-1]) if again else None, protocol=protocol.group(1) if protocol else None, version='iperf ' + version.group(1) if version else None)
 
 
+IPERF_REFUSALS = (
+    ('server-busy', r'busy running a test'), ('connection-refused', r'onnection refused'),
+    ('host-unknown', r'ame or service not known|ame does not resolve|name resolution|nodename nor servname|o address associated'),
+    ('no-answer', r'o route to host|nreachable|timed out|in progress'),
+    ('connection-lost', r'control (?:socket|message)|roken pipe|reset by peer|unexpectedly|has terminated'))
+
+
+def iperf_refusal(text: str) -> str:
+    """The reason code for what iperf3 says went wrong."""
+    return next((reason for reason, pattern in IPERF_REFUSALS if re.search(pattern, text)), 'tool-failed')
+
+
 def parse_iperf_json(text: str) -> List[Iperf]:
     """The objects in iperf3's JSON, which some versions print twice, with text around them, and with `-nan` in them."""
     import json
@@ -1125,7 +1186,8 @@ def iperf_object(found: Dict[str, Any]) -> Iperf:
             value = value.get(key) if isinstance(value, dict) else None
         return value
     if at('error') or not isinstance(at('end'), dict):
-        raise Unmeasurable('tool-failed', 'iperf3: %s' % plain(str(at('error') or 'no result')))
+        said = str(at('error') or 'no result')
+        raise Unmeasurable(iperf_refusal(said), 'iperf3: %s' % plain(without_addresses(said)))
     total = at('end', 'sum_received') or at('end', 'sum') or {}
     rate, seconds, lost = (total.get(key) for key in ('bits_per_second', 'seconds', 'lost_percent'))
     if not at('end', 'sum_received') and at('end', 'sum'):
@@ -1135,8 +1197,30 @@ def iperf_object(found: Dict[str, Any]) -> Iperf:
     local, remote = (value / 100 if isinstance(value, (int, float)) else None
                      for value in (at('end', 'cpu_utilization_percent', end + '_total') for end in ('host', 'remote')))
     again, version = at('end', 'sum_sent', 'retransmits'), at('start', 'version')
+    connected = at('start', 'connected')
+    ends = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
+    near, far = (plain(address, 60) if isinstance(address, str) else None for address in (ends.get('local_host'), ends.get('remote_host')))
     return Iperf(rate / 1e6, float(seconds), local, remote, retransmits=again if isinstance(again, int) else None,
-                 protocol=plain(str(at('start', 'test_start', 'protocol') or ''), 10) or None, version=plain(version, 40) if isinstance(version, str) else None)
+                 protocol=plain(str(at('start', 'test_start', 'protocol') or ''), 10) or None, version=plain(version, 40) if isinstance(version, str) else None,
+                 local=near, remote=far)
+
+
+def parse_xfrm(text: str) -> Optional[int]:
+    """Bytes that all of the kernel's IPsec states have carried, from `ip -s xfrm state`; None if there is no state."""
+    counts = re.findall(r'^\s*(\d{1,18})\(bytes\), \d+\(packets\)', text, re.M)
+    return sum(map(int, counts)) if counts else None
+
+
+def process_time(stat_line: str, hertz: float) -> Optional[float]:
+    """Seconds of processor time of a process, from /proc/PID/stat; its name may hold blanks and brackets."""
+    fields = stat_line.rpartition(')')[2].split()
+    return (whole_number(fields[11]) + whole_number(fields[12])) / hertz if len(fields) > 12 else None
+
+
+def compresses(config: str) -> bool:
+    """Whether a configuration of OpenVPN makes it compress."""
+    found = re.findall(r'^\s*(?:push\s+")?(comp-lzo|compress)\b[ \t]*([\w-]*)', config, re.M)
+    return any(argument not in (('no',) if option == 'comp-lzo' else ('', 'stub', 'stub-v2', 'migrate')) for option, argument in found)
 
 
 def parse_net_dev(text: str) -> Dict[str, Tuple[int, int]]:
@@ -1868,6 +1952,14 @@ class LocalHost(Host):
         job.end()
         self.jobs.remove(job)
 
+    def finish(self, job: Job, limit: float) -> None:
+        """Let a process that was told to end do so. No signal cuts that short: it tidies up."""
+        deadline = self.clock() + limit
+        while job.alive() and self.clock() < deadline:
+            job.reap()
+            time.sleep(0.005)
+        self.end(job)
+
     def attend(self, over: Callable[[], bool], limit: float, tick: Tick = no_tick) -> bool:
         """Read what all jobs print until `over`; False if that takes longer than `limit`."""
         started = self.clock()
@@ -1997,6 +2089,8 @@ def process_exists(pid: int) -> bool:
 
 
 PACKAGES: Dict[str, Dict[str, str]] = {
+    'ip': {'opkg': 'ip-full', 'apt-get': 'iproute2', 'dnf': 'iproute', 'yum': 'iproute', 'apk': 'iproute2'},
+    'wg': {name: 'wireguard-tools' for name in ('opkg', 'apk', 'apt-get', 'dnf', 'yum', 'zypper', 'pkg', 'pacman')},
     'openvpn': {'opkg': 'openvpn-openssl'},
     'af_alg': {'opkg': 'kmod-crypto-user'},
     'openssl': {'opkg': 'openssl-util'},
@@ -2531,6 +2625,13 @@ def first_known(probes: Iterable[Callable[[], Optional[str]]]) -> Optional[str]:
     return next((answer for answer in (probe() for probe in probes) if answer), None)
 
 
+def interface_towards(host: Host, address: str) -> Optional[str]:
+    """The interface that leads to an address, by `ip` or by FreeBSD's `route`."""
+    found = re.search(r'\bdev ([\w.@-]+)', host.output('ip', '-o', 'route', 'get', address)) or re.search(
+        r'^ *interface: ([\w.-]+)', host.output('route', '-n', 'get', address) if host.uname()[0] == 'FreeBSD' else '', re.M)
+    return found.group(1) if found else None
+
+
 class Machine:
     """What every platform answers. The facts are asked for once; the sensors at any time."""
 
@@ -2578,6 +2679,14 @@ class Machine:
     def link_speed(self, _name: str) -> Optional[float]:
         """Mbit/s that an interface can carry, where its driver knows it."""
         return None
+
+    def towards(self, address: str) -> Optional[str]:
+        """The interface that leads to an address, where the system tells."""
+        return interface_towards(self.host, address)
+
+    def processes(self, _names: Sequence[str]) -> Dict[int, float]:
+        """Processor seconds of the processes of these names, by number."""
+        return {}
 
     def interfaces(self) -> List[str]:
         """The names of all interfaces."""
@@ -2786,6 +2895,13 @@ class LinuxMachine(Machine):
             return Counters(self.host.clock(), whole_number(rx), whole_number(tx), whole_number(index))
         known = parse_net_dev(self.host.text('/proc/net/dev')).get(name)
         return Counters(self.host.clock(), *known) if known else None
+
+    def processes(self, names: Sequence[str]) -> Dict[int, float]:
+        """See Machine. /proc counts in hundredths for every kernel."""
+        numbers = [number for number in self.host.names('/proc') if number.isdigit()]
+        found = [number for number, name in zip(numbers, self.host.look(*['/proc/%s/comm' % number for number in numbers])) if name in names]
+        times = [process_time(text, 100.0) for text in self.host.look(*['/proc/%s/stat' % number for number in found])]
+        return {int(number): seconds for number, seconds in zip(found, times) if seconds is not None}
 
     def link_speed(self, name: str) -> Optional[float]:
         """See Machine."""
@@ -3175,6 +3291,99 @@ def prediction_error(samples: Sequence[Sample], longest: int) -> float:
     return 100 * 2 * noise(samples) / 0.01 * float(sum(move * move for move in moves) ** 0.5)
 
 
+# --- testbed ------------------------------------------------------------------------------------
+# A server and its clients on one box, as network namespaces that nobody else is in. A shell waits at the end of a pipe and
+# takes them down when this program closes it or is no more, whatever ended it.
+
+BED_NAME = r'rb-([0-9]{1,9})-[0-9a-f]{4}-[a-z0-9]{1,4}\Z'
+KEEPER = """\
+trap '' HUP INT TERM
+read -r _ || sleep 1
+{ for N; do for P in $(ip netns pids "$N"); do kill -9 "$P"; done; ip netns del "$N"; done; } >/dev/null 2>&1"""
+BED_SECONDS = 20.0  # for a step of making or removing one
+IPERF_PORT = 5201
+
+
+class Testbed:
+    """Namespaces for a server and its clients, each with a link of its own to the server, and an iperf3 server per client."""
+
+    def __init__(self, host: LocalHost, clients: int) -> None:
+        self.host = host
+        mark = 'rb-%d-%s-' % (os.getpid(), os.urandom(2).hex())
+        self.server, self.clients = mark + 's', tuple('%sc%d' % (mark, i) for i in range(clients))
+        self.keeper: Optional[Job] = None
+        self.jobs: List[Job] = []
+
+    def open(self) -> None:
+        """Make it; what an earlier one may have left is removed. Raises Unmeasurable."""
+        names = (self.server, *self.clients)
+        left = [name for name in self.host.names('/run/netns') for match in [re.match(BED_NAME, name)] if match and not process_exists(int(match.group(1)))]
+        if left:
+            self.host.run('/bin/sh', '-c', KEEPER, 'sh', *left)
+        self.keeper = self.host.start(('/bin/sh', '-c', KEEPER, 'sh', *names), talk=True)
+        for name in names:
+            self.ip('netns', 'add', name)
+            self.ip('-n', name, 'link', 'set', 'lo', 'up')
+        for i, client in enumerate(self.clients):
+            self.ip('-n', self.server, 'link', 'add', 'c%d' % i, 'type', 'veth', 'peer', 'name', 'up', 'netns', client)
+            self.bring_up(self.server, 'c%d' % i, self.near(i) + '/24')
+            self.bring_up(client, 'up', self.far(i) + '/24')
+            self.start(self.server, 'iperf3', '-s', '-p', str(IPERF_PORT + i))
+
+    def near(self, client: int) -> str:
+        """The server's address for a client, without any tunnel."""
+        return '10.90.%d.1' % client
+
+    def far(self, client: int) -> str:
+        """A client's address, without any tunnel."""
+        return '10.90.%d.2' % client
+
+    def ip(self, *words: str) -> str:
+        """What `ip` prints. Raises Unmeasurable where it, or the kernel, cannot do that."""
+        ran = self.host.run('ip', *words, limit=BED_SECONDS)
+        if ran.status == 0:
+            return ran.out
+        said = telling_line(ran.err or ran.out)
+        if re.search('not permitted|Permission denied', said):
+            raise Unmeasurable('needs-root', 'network namespaces are root\'s: run it with sudo', 'skipped')
+        if re.search("invalid argument 'netns'|Object \"netns\"|unrecognized option|invalid option", said):
+            raise Unmeasurable('tool-missing', 'this `ip` has no namespaces: %s' % install_hint(self.host, 'ip'), 'skipped')
+        raise Unmeasurable('kernel-unsupported', '`ip %s`: %s' % (' '.join(words[2:5] if words[0] == '-n' else words[:2]), said), 'skipped')
+
+    def bring_up(self, where: str, name: str, address: str) -> None:
+        """Give an interface its address and switch it on."""
+        self.ip('-n', where, 'addr', 'add', address, 'dev', name)
+        self.ip('-n', where, 'link', 'set', name, 'up')
+
+    def inside(self, where: str, *argv: str) -> Tuple[str, ...]:
+        """A command in a namespace."""
+        return ('ip', 'netns', 'exec', where, *argv)
+
+    def start(self, where: str, *argv: str) -> Job:
+        """Start what runs until stop()."""
+        self.jobs.append(self.host.start(self.inside(where, *argv)))
+        return self.jobs[-1]
+
+    def stop(self, jobs: Iterable[Job]) -> None:
+        """End some of what was started."""
+        for job in jobs:
+            self.jobs.remove(job)
+            self.host.end(job)
+
+    def counters(self, where: str, name: str) -> Optional[Counters]:
+        """What an interface in a namespace has counted."""
+        known = parse_net_dev(self.host.output(*self.inside(where, 'cat', '/proc/net/dev'))).get(name)
+        return Counters(self.host.clock(), *known) if known else None
+
+    def close(self) -> None:
+        """Take everything down."""
+        self.stop(list(self.jobs))
+        if self.keeper and self.keeper.alive():
+            self.keeper.say('\n')
+            self.keeper.hang_up()
+            self.host.finish(self.keeper, BED_SECONDS)
+
+
 # --- tests --------------------------------------------------------------------------------------
 # A test is a class of one family; TESTS is their registry, and adding one touches only that.
 
@@ -3194,15 +3403,30 @@ class Options(NamedTuple):
     legacy: bool = False
     peer: Optional[Destination] = None
     load: Tuple[str, ...] = ()
+    direct: Optional[str] = None
+    through: Optional[str] = None
+    loopback: bool = False
+    vpns: Tuple[str, ...] = ()
+    protos: Tuple[str, ...] = ('udp',)
+    devs: Tuple[str, ...] = ('tun',)
+    clients: int = 1
+    time: Optional[float] = None
+    parallel: int = 1
+    reverse: bool = False
+    both: bool = False
+    bind: Optional[str] = None
+    udp: bool = False
+    port: int = IPERF_PORT
 
 
 class Context(NamedTuple):
-    """What a test works with."""
+    """What a test works with; `done` are the lines of this run so far."""
 
     host: Host
     machine: Machine
     options: Options
     listener: Listener
+    done: Sequence[Line] = ()
 
 
 class Result(NamedTuple):
@@ -3298,6 +3522,26 @@ EXTRA: Dict[str, Dict[str, str]] = {
         'remote_cpu': 'the same of the other end',
         'retransmits': 'TCP segments that were sent again',
         'protocol': 'TCP or UDP',
+        'iperf': 'version of iperf3; of `run tunnel`, as all that follow',
+        'way': '`direct` or `tunnel`',
+        'direction': '`up`: this end sends, `down`: it receives',
+        'streams': 'connections at once (-P)',
+        'direct_mbit_s': 'what went the direct way in the same rounds',
+        'efficiency': 'the tunnel\'s rate by the direct one',
+        'interface': 'what the traffic left by, and came back by, at this end',
+        'carried': 'what the counters of that interface, or of IPsec\'s states, grew by, in parts of what iperf3 received',
+        'limit': 'what the bottleneck was: `crypto`, `packet path`, `VPN process` (the two together), `link`, iperf3 at `this end` or the `other end`, '
+                 '`processor` (all of it), `other`; null where that cannot be told',
+        'vpn_cpu': 'processors that the busiest of the VPN\'s processes kept busy; null for a VPN in the kernel',
+        'router_cpu': 'processors that everything on this machine kept busy meanwhile',
+        'ceiling_mbit_s': 'what the cipher alone reaches with packets of 1420 bytes, by an openvpn or kernel line of this run or, with --loopback, a short test',
+        'crypto_share': 'how much of the time that the VPN took at one end went into the cipher, by that',
+        'one_end_mbit_s': '--loopback: what this machine would reach as one end, on one core, by the processor time that the VPN took',
+        'dev': '--loopback: `tun` or bridged `tap`', 'proto': '--loopback: what carried the tunnel', 'keys': '--loopback: `static` or `tls`',
+        'dco': '--loopback: whether the kernel did the data channel',
+        'clients': '--loopback: clients at once; `mbit_s` is their sum', 'client_mbit_s': 'the rate of each, if several', 'fairness': 'Jain\'s index of these: 1 if all got the same',
+        'link_mbit_s': 'rate of the interface of the direct way, where its driver knows it',
+        'clock_mhz': SENSED['clock_mhz'], 'temperature_c': SENSED['temperature_c'], 'governor': SENSED['governor'],
     },
     'kernel': {
         'name': 'the kernel\'s name of the algorithm',
@@ -3467,7 +3711,7 @@ class Openvpn:
             'said': telling_line(said)}
         raise Unmeasurable(reason, detail, 'failed' if reason in ('tool-failed', 'no-space') else 'skipped')
 
-    def _make_key(self) -> None:
+    def make_key(self) -> None:
         """A static key, which openvpn up to 2.6 asks for. The spelling changed with 2.5; later
         versions warn about the old one and do it, older ones refuse the new one."""
         try:
@@ -3489,7 +3733,7 @@ class Openvpn:
             return self.host.run(*self.command(combination, mtu, self.key, 1), limit=self._limit(0))
         ran = run()
         if ran.status == 1 and NEEDS_KEY in ran.out and not self.key:
-            self._make_key()
+            self.make_key()
             ran = run()
         no_engine = self.options.engine and openvpn_refusal(ran.out) == 'engine-unavailable'
         if ran.status or ran.timed_out or no_engine:
@@ -3790,7 +4034,6 @@ DOCUMENT_BLOCKS = 200
 LONG_ENOUGH = 3.0  # seconds, below which buffers and the first packets weigh in a transfer
 MOST_BLOCKS = 10000
 SILENCE_SECONDS = 30.0  # without a byte: the other end has stopped
-BOUND_SHARE = 0.9  # of a processor or a link, from which on it is the limit
 IDLE_ROUTER = 0.8  # of a processor, below which the router has time left
 
 
@@ -4146,8 +4389,8 @@ class SshTest(Test):
 def link_mbit_s(route: Route) -> Optional[float]:
     """The rate of this machine's interface towards the other end, where `ip` and the driver know it."""
     address = route.far.address()
-    found = re.search(r'\bdev ([\w.@-]+)', route.near.output('ip', '-o', 'route', 'get', address)) if address else None
-    speed = whole_number(route.near.text('/sys/class/net/%s/speed' % found.group(1)).strip()) if found else 0
+    name = interface_towards(route.near, address) if address else None
+    speed = whole_number(route.near.text('/sys/class/net/%s/speed' % name).strip()) if name else 0
     return float(speed) or None
 
 
@@ -4810,7 +5053,743 @@ class OpensslTest(Test):
                           'governor': self.context.machine.governor()}}
 
 
-TESTS: Tuple[Type[Test], ...] = (OpenvpnTest, SshTest, KernelTest, OpensslTest)
+class Setup(NamedTuple):
+    """One way to set up a VPN: its cipher, and for OpenVPN what carries the packets, what they are put into, and whether
+    the kernel does it."""
+
+    combination: Combination
+    proto: str = ''
+    dev: str = ''
+    dco: bool = False
+
+    def words(self) -> str:
+        """`tun, UDP, DCO`; '' where there is no choice."""
+        return ', '.join(filter(None, ('bridged tap' if self.dev == 'tap' else self.dev, self.proto.upper(), 'DCO' if self.dco else '')))
+
+
+class Tunnel(NamedTuple):
+    """A VPN that stands: where each client finds the server through it, its processes (the server's first), what the
+    server's end of it has carried so far, and what a line should know."""
+
+    addresses: Tuple[str, ...]
+    jobs: Tuple[Job, ...]
+    carried: Callable[[], Optional[Counters]]
+    extra: Dict[str, Any] = {}
+
+
+class Vpn:
+    """One kind of VPN between the namespaces of a testbed."""
+
+    name = ''
+    title = ''
+    defaults: Tuple[Tuple[str, Optional[str]], ...] = ()
+
+    def __init__(self, bed: Testbed, context: Context) -> None:
+        self.bed, self.host, self.context, self.options = bed, bed.host, context, context.options
+
+    def setups(self) -> List[Setup]:
+        """What is to be measured."""
+        options = self.options
+        if not options.ciphers and not options.auths:
+            return [Setup(Combination(cipher, auth)) for cipher, auth in self.defaults]
+        wanted = [Combination(cipher, None if is_aead(cipher) else auth) for cipher in options.ciphers or tuple(cipher for cipher, auth in self.defaults if auth)
+                  for auth in options.auths or ('SHA1',)]
+        return [Setup(combination) for combination in dict.fromkeys(wanted)]
+
+    def ready(self) -> None:
+        """Find out what there is. Raises Unmeasurable."""
+
+    def up(self, setup: Setup) -> Tunnel:
+        """Make the tunnel. Raises Unmeasurable; down() removes also half of one."""
+        raise NotImplementedError
+
+    def down(self) -> None:
+        """Remove it."""
+
+    def ceiling(self, setup: Setup) -> Optional[float]:
+        """Mbit/s that the cipher alone reaches on one core with packets of 1420 bytes, where this run knows it."""
+        raise NotImplementedError
+
+    def names(self, setup: Setup) -> Dict[str, Any]:
+        """What a line is to be known by."""
+        cipher, auth, _ = setup.combination
+        return {'algorithm': table_column(cipher), 'cipher': cipher, 'auth': auth, 'tool': self.title, 'driver': setup.words() or None}
+
+
+TUNNEL_DEV = 'rbt0'
+TUNNEL_UP_SECONDS = 30.0
+
+
+class OpenvpnVpn(Vpn):
+    """Real OpenVPN processes: with a static key where the version has that and the cipher allows it, else with TLS and
+    certificates of our own."""
+
+    name = 'openvpn'
+    title = 'OpenVPN'
+    defaults = (('none', 'none'), ('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA1'), ('aes-256-gcm', None), ('chacha20-poly1305', None))
+
+    def __init__(self, bed: Testbed, context: Context) -> None:
+        super().__init__(bed, context)
+        self.openvpn = Openvpn(self.host, context.machine, context.options._replace(processes=1))
+        self.help = ''
+        self.jobs: List[Job] = []
+        self.trust: Optional[Tuple[str, ...]] = None
+        self.ceilings: Dict[Combination, Optional[float]] = {}
+
+    def ready(self) -> None:
+        """See Vpn."""
+        self.openvpn.check()
+        self.help = self.host.run('openvpn', '--help').out
+
+    def setups(self) -> List[Setup]:
+        """Every device with every protocol, and with DCO what that can do, where the kernel has it."""
+        every = [setup._replace(proto=proto, dev=dev) for setup in super().setups() for dev in self.options.devs for proto in self.options.protos]
+        dco = self._kernel_has_dco()
+        return every + [setup._replace(dco=True) for setup in every if dco and setup.dev == 'tun' and is_aead(setup.combination.cipher)]
+
+    def _kernel_has_dco(self) -> bool:
+        if not self.openvpn.build.dco:
+            return False
+        kind = 'ovpn-dco' if re.match(r'OpenVPN 2\.[0-6]\b', self.openvpn.build.tool) else 'ovpn'
+        has = self.host.run('ip', '-n', self.bed.server, 'link', 'add', TUNNEL_DEV, 'type', kind).status == 0
+        if has:
+            self.bed.ip('-n', self.bed.server, 'link', 'del', TUNNEL_DEV)
+        return has
+
+    def up(self, setup: Setup) -> Tunnel:
+        """See Vpn. What a version refuses to do with a static key it may do with TLS."""
+        alone = len(self.bed.clients) == 1 and not is_aead(setup.combination.cipher)
+        if alone and '--secret' in self.help:
+            try:
+                return self._between(setup, 'static')
+            except Unmeasurable as error:
+                if error.reason not in ('tool-failed', 'cipher-unsupported', 'mode-unsupported'):
+                    raise
+                self.down()
+        return self._between(setup, 'tls')
+
+    def _between(self, setup: Setup, keys: str) -> Tunnel:
+        ends = self._static_ends(setup) if keys == 'static' else self._tls_ends(setup)
+        bed, ready = self.bed, 'Initialization Sequence Completed' if keys == 'tls' else r'TUN/TAP device \S+ opened'
+        self._start(bed.server, ends[0], ready)
+        addresses = ['10.91.0.%d/24' % (i + 2) for i in range(len(bed.clients))]
+        bridge = 'br0' if setup.dev == 'tap' else TUNNEL_DEV
+        if setup.dev == 'tap':
+            for words in (('link', 'add', 'br0', 'type', 'bridge'), ('link', 'set', TUNNEL_DEV, 'master', 'br0'), ('link', 'set', TUNNEL_DEV, 'up')):
+                bed.ip('-n', bed.server, *words)
+            bed.bring_up(bed.server, 'br0', '10.91.0.1/24')
+        for client, words, address in zip(bed.clients, ends[1:], addresses):
+            self._start(client, words, ready)
+            if setup.dev == 'tap':
+                bed.bring_up(client, TUNNEL_DEV, address)
+        log = self.jobs[-1].kept[self.jobs[-1].streams[0]].text()
+        if setup.dco and not re.search(r'DCO device \S+ opened', log):
+            raise Unmeasurable('kernel-unsupported', 'OpenVPN did not leave the data channel to the kernel', 'skipped')
+        return Tunnel(('10.91.0.1',) * len(bed.clients), () if setup.dco else tuple(self.jobs), lambda: bed.counters(bed.server, bridge),
+                      {'dev': setup.dev, 'proto': setup.proto, 'keys': keys, 'dco': setup.dco})
+
+    def _start(self, where: str, words: Sequence[str], ready: str) -> None:
+        """Start one end and wait until it says that it is ready. Raises Unmeasurable."""
+        job = self.bed.start(where, 'openvpn', *words)
+        self.jobs.append(job)
+
+        def said() -> str:
+            return job.error or job.kept[job.streams[0]].text()
+        came = self.host.attend(lambda: not job.alive() or bool(re.search(ready, said())), TUNNEL_UP_SECONDS)
+        if job.alive() and came:
+            return
+        text = without_paths(without_addresses(said()))
+        if came:
+            job.end()
+            text = without_paths(without_addresses(said() + job.kept[job.streams[1]].text() if not job.error else job.error))
+        reason = openvpn_refusal(text) or ('tool-failed' if came else 'tunnel-down')
+        raise Unmeasurable(reason, '%s: %s' % ('openvpn ended' if came else 'the tunnel did not come up within %s' % spoken(TUNNEL_UP_SECONDS), telling_line(text)),
+                           'skipped' if reason not in ('tool-failed', 'tunnel-down') else 'failed')
+
+    def _common(self, setup: Setup) -> Tuple[str, ...]:
+        """What both ends and both kinds of keys have in common."""
+        dco = () if setup.dco or '--disable-dco' not in self.help else ('--disable-dco',)
+        engine = ('--engine', self.options.engine) if self.options.engine else ()
+        return ('--dev', TUNNEL_DEV, '--dev-type', setup.dev, '--port', '1194', '--verb', '3', *setup.combination.words(), *dco, *engine)
+
+    def _static_ends(self, setup: Setup) -> List[Tuple[str, ...]]:
+        if not self.openvpn.key:
+            self.openvpn.make_key()
+        allow = '--allow-deprecated-insecure-static-crypto'
+        common = (*self._common(setup), '--secret', self.openvpn.key, *((allow,) if allow in self.help else ()))
+        tcp = setup.proto == 'tcp'
+        addresses = ('10.91.0.1', '10.91.0.2')
+        one, other = (('--ifconfig', *pair) if setup.dev == 'tun' else () for pair in (addresses, addresses[::-1]))
+        return [(*common, *one, '--proto', 'tcp-server' if tcp else 'udp'),
+                (*common, *other, '--remote', self.bed.near(0), '--proto', 'tcp-client' if tcp else 'udp')]
+
+    def _tls_ends(self, setup: Setup) -> List[Tuple[str, ...]]:
+        trust = self.trust = self.trust or self._make_certificate()
+        cipher = setup.combination.words()[1]
+        choice = ('--data-ciphers', cipher) if '--data-ciphers' in self.help else ('--ncp-disable',) if '--ncp-disable' in self.help else ()
+        common, tcp = (*self._common(setup), *choice, *trust), setup.proto == 'tcp'
+        net: Tuple[str, ...] = ('--server', '10.91.0.0', '255.255.255.0', '--topology', 'subnet')
+        if setup.dev == 'tap':
+            net = ('--mode', 'server', '--tls-server')
+        return [(*common, *net, '--dh', 'none', '--duplicate-cn', '--keepalive', '10', '120', '--proto', 'tcp-server' if tcp else 'udp')] + [
+            (*common, '--client', '--nobind', '--connect-retry', '1', '--remote', self.bed.near(i), '--proto', 'tcp-client' if tcp else 'udp')
+            for i in range(len(self.bed.clients))]
+
+    def _make_certificate(self) -> Tuple[str, ...]:
+        """One certificate for all, which signs itself, and the options that trust just this one."""
+        if not self.host.find('openssl'):
+            raise Unmeasurable('tool-missing', 'TLS needs a certificate, and there is no openssl to make one: %s' % install_hint(self.host, 'openssl'), 'skipped')
+        key, certificate = (self.host.private_path(name) for name in ('tls.key', 'tls.crt'))
+        ran = self.host.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=routerbench', '-days', '7300',
+                            '-keyout', key, '-out', certificate, limit=60.0)
+        print_ = re.search(r'=([0-9A-F:]+)\s*$', self.host.output('openssl', 'x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'))
+        if ran.status or not print_:
+            raise Unmeasurable('tool-failed', 'openssl made no certificate: %s' % telling_line(without_paths(ran.err)))
+        trust = ('--peer-fingerprint', print_.group(1)) if '--peer-fingerprint' in self.help else ('--ca', certificate)
+        return ('--cert', certificate, '--key', key, *trust)
+
+    def down(self) -> None:
+        """See Vpn. A device goes with its process, the bridge does not."""
+        self.bed.stop(self.jobs)
+        self.jobs = []
+        self.host.run('ip', '-n', self.bed.server, 'link', 'del', 'br0')
+
+    def ceiling(self, setup: Setup) -> Optional[float]:
+        """See Vpn. A line of this run tells it, else a few short runs of --test-crypto."""
+        combination = setup.combination._replace(asked=True)
+        known = [line.extra['mbit_s_1420'] for line in self.context.done if line.test == 'openvpn' and line.status == 'ok' and (line.cipher, line.auth) == combination[:2]
+                 and line.extra.get('processes') == 1]
+        if combination not in self.ceilings:
+            self.ceilings[combination] = known[-1] if known else self._measured_ceiling(combination)
+        return self.ceilings[combination]
+
+    def _measured_ceiling(self, combination: Combination) -> Optional[float]:
+        if combination.cipher == combination.auth == 'none':
+            return None
+        self.context.listener.progress('what %s costs by itself' % combination.title(), 0)
+        try:
+            samples = [self.openvpn.timed(combination, mtu, 1.0)[0] for _ in range(5) for mtu in COST_MTUS]
+        except Unmeasurable:
+            return None
+        cost = typical_cost(samples)
+        return packet_mbit_s(cost, REAL_PACKET) if cost else None
+
+    def names(self, setup: Setup) -> Dict[str, Any]:
+        """See Vpn."""
+        return {**super().names(setup), 'tool': self.openvpn.build.tool, 'library': self.openvpn.build.library}
+
+
+def kernel_ceiling(context: Context, name: str, key: int) -> Optional[float]:
+    """Of a kernel line of this run, by the kernel's name of the algorithm and the bits of its key."""
+    known = [line.extra.get('net_mbit_s_1424') or line.extra.get('net_mbit_s') for line in context.done if line.test == 'kernel' and line.status == 'ok'
+             and line.extra.get('in_use') and line.extra.get('name') == name and str(key) in (line.cipher or '')]
+    return known[-1] if known else None
+
+
+class WireguardVpn(Vpn):
+    """The kernel's WireGuard."""
+
+    name = 'wireguard'
+    title = 'WireGuard'
+
+    def ready(self) -> None:
+        """See Vpn."""
+        if not self.host.find('wg'):
+            raise Unmeasurable('tool-missing', '`wg` is not there: %s' % install_hint(self.host, 'wg'), 'skipped')
+
+    def setups(self) -> List[Setup]:
+        """See Vpn. It has one cipher."""
+        return [Setup(Combination('chacha20-poly1305', None))] if not self.options.ciphers or 'chacha20-poly1305' in self.options.ciphers else []
+
+    def _make_keys(self, where: str) -> Tuple[str, str]:
+        """The file of a secret key, and the public one."""
+        secret = self.host.output('wg', 'genkey')
+        path = self.host.private_path(where)
+        self.host.replace(path, secret, 0o600)
+        public = self.host.exchange(('wg', 'pubkey'), secret)[1].strip()
+        if not public:
+            raise Unmeasurable('tool-failed', '`wg genkey` or `wg pubkey` gave no key')
+        return path, public
+
+    def up(self, setup: Setup) -> Tunnel:
+        """See Vpn."""
+        bed = self.bed
+        names = (bed.server, *bed.clients)
+        for name in names:
+            bed.ip('-n', name, 'link', 'add', TUNNEL_DEV, 'type', 'wireguard')
+        keys = [self._make_keys(name) for name in names]
+        peers = [word for i, (_, public) in enumerate(keys[1:]) for word in ('peer', public, 'allowed-ips', '10.91.0.%d/32' % (i + 2))]
+        self._set(bed.server, 'listen-port', '51820', 'private-key', keys[0][0], *peers)
+        bed.bring_up(bed.server, TUNNEL_DEV, '10.91.0.1/24')
+        for i, (client, (secret, _)) in enumerate(zip(bed.clients, keys[1:])):
+            self._set(client, 'private-key', secret, 'peer', keys[0][1], 'endpoint', '%s:51820' % bed.near(i), 'allowed-ips', '10.91.0.1/32')
+            bed.bring_up(client, TUNNEL_DEV, '10.91.0.%d/24' % (i + 2))
+        return Tunnel(('10.91.0.1',) * len(bed.clients), (), lambda: bed.counters(bed.server, TUNNEL_DEV))
+
+    def _set(self, where: str, *words: str) -> None:
+        ran = self.host.run(*self.bed.inside(where, 'wg', 'set', TUNNEL_DEV, *words))
+        if ran.status:
+            raise Unmeasurable('tool-failed', '`wg set`: %s' % telling_line(without_paths(without_addresses(ran.err))))
+
+    def down(self) -> None:
+        """See Vpn."""
+        for name in (self.bed.server, *self.bed.clients):
+            self.host.run('ip', '-n', name, 'link', 'del', TUNNEL_DEV)
+
+    def ceiling(self, setup: Setup) -> Optional[float]:
+        """See Vpn."""
+        return kernel_ceiling(self.context, 'rfc7539(chacha20,poly1305)', 20)
+
+
+ESP_AUTHS = {'SHA1': ('hmac(sha1)', 20, 96), 'SHA256': ('hmac(sha256)', 32, 128), 'SHA512': ('hmac(sha512)', 64, 256), 'MD5': ('hmac(md5)', 16, 96)}
+
+
+def esp_algorithm(combination: Combination, key: Callable[[int], str]) -> Optional[str]:
+    """A cipher and digest in the words of `ip xfrm state`, with keys of so many bytes; None for what ESP has not."""
+    match = re.match(r'aes-(128|192|256)-(cbc|gcm|ctr)\Z', combination.cipher)
+    bits, mode = (int(match.group(1)), match.group(2)) if match else (0, combination.cipher)
+    if mode == 'gcm':
+        return 'aead rfc4106(gcm(aes)) %s 128' % key(bits // 8 + 4)
+    if mode == 'chacha20-poly1305':
+        return 'aead rfc7539esp(chacha20,poly1305) %s 128' % key(36)
+    cipher = {'cbc': 'enc cbc(aes) %s' % key(bits // 8), 'ctr': 'enc rfc3686(ctr(aes)) %s' % key(bits // 8 + 4), 'none': 'enc ecb(cipher_null) ""'}.get(mode)
+    if cipher is None or combination.auth != 'none' and combination.auth not in ESP_AUTHS:
+        return None
+    name, size, cut = ESP_AUTHS.get(combination.auth or '', ('digest_null', 0, 0))
+    return '%s %s' % (cipher, 'auth-trunc %s %s %d' % (name, key(size), cut) if size else 'auth digest_null ""')
+
+
+class IpsecVpn(Vpn):
+    """The kernel's IPsec: ESP in tunnel mode, with keys that are set by `ip xfrm`."""
+
+    name = 'ipsec'
+    title = 'IPsec (ESP)'
+    defaults = (('none', 'none'), ('aes-128-cbc', 'SHA1'), ('aes-256-cbc', 'SHA256'), ('aes-128-gcm', None), ('aes-256-gcm', None))
+
+    def up(self, setup: Setup) -> Tunnel:
+        """See Vpn."""
+        bed = self.bed
+        for i, client in enumerate(bed.clients):
+            algorithms = [esp_algorithm(setup.combination, lambda size: '0x' + os.urandom(size).hex()) for _ in range(2)]
+            if None in algorithms:
+                raise Unmeasurable('cipher-unsupported', 'ESP has no %s' % setup.combination.title(), 'skipped')
+            states = ['xfrm state add src %s dst %s proto esp spi 0x%x reqid 1 mode tunnel %s' % (source, target, 0x1000 + 2 * i + k, algorithm) for k, (source, target, algorithm)
+                      in enumerate(((bed.far(i), bed.near(i), algorithms[0]), (bed.near(i), bed.far(i), algorithms[1])))]
+            self._batch(bed.server, states + self._policies(bed.near(i), bed.far(i), self._inner(i, 1), self._inner(i, 2)))
+            self._batch(client, states + self._policies(bed.far(i), bed.near(i), self._inner(i, 2), self._inner(i, 1)))
+
+        def carried() -> Optional[Counters]:
+            count = parse_xfrm(self.host.output('ip', '-n', bed.server, '-s', 'xfrm', 'state'))
+            return None if count is None else Counters(self.host.clock(), count, 0)
+        return Tunnel(tuple(self._inner(i, 1) for i in range(len(bed.clients))), (), carried)
+
+    @staticmethod
+    def _inner(client: int, end: int) -> str:
+        return '10.91.%d.%d' % (client, end)
+
+    @staticmethod
+    def _policies(mine: str, other: str, inner: str, inner_other: str) -> List[str]:
+        """Address, policies and route of one end."""
+        return ['addr add %s/32 dev lo' % inner,
+                'xfrm policy add src %s/32 dst %s/32 dir out tmpl src %s dst %s proto esp reqid 1 mode tunnel' % (inner, inner_other, mine, other),
+                'xfrm policy add src %s/32 dst %s/32 dir in tmpl src %s dst %s proto esp reqid 1 mode tunnel' % (inner_other, inner, other, mine),
+                'route add %s/32 via %s src %s' % (inner_other, other, inner)]
+
+    def _batch(self, where: str, commands: Sequence[str]) -> None:
+        """Several commands of `ip` by a file that only we can read: there are keys in them."""
+        path = self.host.private_path('xfrm')
+        self.host.replace(path, '\n'.join(commands) + '\n', 0o600)
+        try:
+            self.bed.ip('-n', where, '-batch', path)
+        finally:
+            self.host.remove(path)
+
+    def down(self) -> None:
+        """See Vpn."""
+        for i, (name, end) in enumerate([(self.bed.server, 1)] + [(client, 2) for client in self.bed.clients]):
+            for words in (('xfrm', 'policy', 'flush'), ('xfrm', 'state', 'flush')):
+                self.host.run('ip', '-n', name, *words)
+            for client in range(len(self.bed.clients)) if end == 1 else (i - 1,):
+                self.host.run('ip', '-n', name, 'addr', 'del', self._inner(client, end) + '/32', 'dev', 'lo')
+                self.host.run('ip', '-n', name, 'route', 'del', self._inner(client, 3 - end) + '/32')
+
+    def ceiling(self, setup: Setup) -> Optional[float]:
+        """See Vpn."""
+        cipher, auth, _ = setup.combination
+        names = {'cbc': 'authenc(hmac(%s),cbc(aes))' % (auth or '').lower(), 'gcm': 'rfc4106(gcm(aes))', 'poly1305': 'rfc7539(chacha20,poly1305)'}
+        name = names.get(cipher.rpartition('-')[2])
+        return kernel_ceiling(self.context, name, whole_number(cipher.split('-')[1])) if name and cipher.startswith('aes') else None
+
+
+VPNS: Tuple[Type[Vpn], ...] = (OpenvpnVpn, WireguardVpn, IpsecVpn)
+VPN_PROGRAMS = ('openvpn', 'charon', 'wireguard-go', 'boringtun', 'tincd', 'tailscaled', 'nebula', 'zerotier-one', 'racoon', 'pppd', 'fastd', 'ocserv', 'openconnect')
+
+
+class Way(NamedTuple):
+    """A way to the other end: for each client the words before iperf3's, the address and the port; what its counter has
+    seen, and the processor seconds of each of the VPN's processes so far; what a line is to be known by, and its `extra`."""
+
+    tunnel: bool
+    ends: Tuple[Tuple[Tuple[str, ...], str, int], ...]
+    carried: Callable[[], Optional[Counters]]
+    worked: Callable[[], Dict[int, float]]
+    names: Dict[str, Any]
+    extra: Dict[str, Any]
+    ceiling: Optional[float] = None
+    in_kernel: bool = False
+
+
+class Trip(NamedTuple):
+    """One test of iperf3 by all clients of a way at once: what each got, bytes that the way's counter grew by, processors
+    that the busiest process of the VPN took, and what else went on."""
+
+    parts: Tuple[Iperf, ...]
+    carried: Optional[int]
+    vpn: Optional[float]
+    watched: Watched
+
+    def rate(self) -> float:
+        """Mbit/s of all together."""
+        return sum(part.mbit_s for part in self.parts)
+
+    def share(self, end: str) -> Optional[float]:
+        """Processors of the busiest iperf3 at one end: `local_cpu` or `remote_cpu`."""
+        return max([value for value in (getattr(part, end) for part in self.parts) if value is not None], default=None)
+
+
+PAIR_SECONDS, LOOPBACK_SECONDS, QUICK_SECONDS = 10.0, 5.0, 3.0  # of one test of iperf3
+LEAST_ROUNDS, MOST_ROUNDS = 3, 6
+IPERF_MARGIN = 20.0  # seconds that iperf3 may take longer than it was told to
+BUSY_PAUSES = (2.0, 4.0, 8.0)
+PROBES = 8  # tries of a tunnel that has just been made
+FASTEST_BYTES_S = 1e11  # what grows faster is a counter that began anew
+USED_SHARE = 0.9  # of what iperf3 received has to be seen by the tunnel's counter
+OFFLOADED_SHARE = 0.5
+
+
+class TunnelTest(Test):
+    """iperf3 with and without a VPN, in turns: between this machine and another one, or a whole VPN on this one. The
+    method of OpenVPN's AWS guide, of the wintun mail and, with several clients, of RRZN's."""
+
+    name = 'tunnel'
+    title = 'with and without a tunnel (iperf3)'
+    usual = False
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.options = context.options
+        self.version = ''
+        self.idle = True
+        self.cores = context.machine.cores() or 1
+
+    def by_default(self) -> bool:
+        """See Test. Whoever says where to measure wants it."""
+        return bool(self.options.through or self.options.direct or self.options.loopback)
+
+    def ready(self) -> str:
+        """See Test."""
+        for tool in ('iperf3', 'ip') if self.options.loopback else ('iperf3',):
+            if not self.host.find(tool):
+                raise Unmeasurable('tool-missing', '%s is not there: %s' % (tool, install_hint(self.host, tool)), 'skipped')
+        ran = self.host.run('iperf3', '--version')
+        found = re.search(r'iperf \d\S*', ran.out + ran.err)
+        if not found:
+            raise Unmeasurable('tool-broken', 'iperf3 is there but does not tell its version: reinstall it, %s' % install_hint(self.host, 'iperf3'))
+        self.version = plain(found.group(), 40)
+        return self.version
+
+    def measure(self) -> Iterator[Result]:
+        """See Test."""
+        self.context.listener.note(self.ready())
+        yield from self._loopback() if self.options.loopback else self._pair()
+
+    # Between two machines
+
+    def _pair(self) -> Iterator[Result]:
+        """The direct way and the one through the tunnel; or only one of them."""
+        self.idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
+        ways: List[Way] = []
+        for address in filter(None, (self.options.direct, self.options.through)):
+            through = address is self.options.through
+            try:
+                ways.append(self._known_way(address, through, ways))
+            except Unmeasurable as error:
+                yield Result(self._no_values({'tool': None if through else 'no VPN', 'method': self._method(through, False)}, error))
+        if ways:
+            self._announce(1, len(ways))
+            yield from self._measured(ways, 0.0)
+
+    def _known_way(self, address: str, through: bool, others: Sequence[Way]) -> Way:
+        """A way, by a first short test: which interface leads there. Raises Unmeasurable."""
+        machine = self.context.machine
+        end = ((), address, self.options.port)
+        self.context.listener.progress('looking at the %s' % ('tunnel' if through else 'direct way'), 0)
+        [seen] = self._iperf([end], False, 1.0)
+        name = machine.towards(seen.remote or address)
+        extra = {'interface': name, 'link_mbit_s': machine.link_speed(name) if name and not through else None}
+        if not through or not others or others[0].extra['interface'] != name or name is None:
+            carried = (lambda: machine.counters(name)) if name else (lambda: None)
+        elif self._xfrm() is None:
+            raise Unmeasurable('tunnel-unused', 'both addresses are reached by %s, and the kernel has no IPsec: the second one is not behind a tunnel that begins '
+                               'on this machine; run it where the tunnel begins (--on)' % name)
+        else:
+            carried = self._xfrm
+        tool = 'no VPN' if not through else self._vpn_name(name, carried == self._xfrm)
+        return Way(through, (end,), carried, lambda: machine.processes(VPN_PROGRAMS) if through else {}, {'tool': tool}, extra,
+                   self._told_ceiling() if through else None)
+
+    def _xfrm(self) -> Optional[Counters]:
+        count = parse_xfrm(self.host.output('ip', '-s', 'xfrm', 'state'))
+        return None if count is None else Counters(self.host.clock(), count, 0)
+
+    def _vpn_name(self, name: Optional[str], ipsec: bool) -> Optional[str]:
+        """What makes a tunnel, by the kind of its interface and by what runs here."""
+        if ipsec:
+            return 'IPsec (ESP)'
+        kind = self.host.output('ip', '-d', 'link', 'show', 'dev', name) if name else ''
+        if re.search(r'^\s+wireguard\b', kind, re.M):
+            return 'WireGuard'
+        if self.context.machine.processes(('openvpn',)) and (re.search(r'^\s+(?:tun|ovpn)\b', kind, re.M) or re.match('tun|tap|ovpn', name or '')):
+            build = parse_openvpn_version(self.host.run('openvpn', '--version').out) if self.host.find('openvpn') else None
+            return build.tool if build else 'OpenVPN'
+        return None
+
+    def _told_ceiling(self) -> Optional[float]:
+        """Of the cipher that the user says the tunnel has, by an openvpn line of this run."""
+        known = [line.extra.get('mbit_s_1420') for line in self.context.done if line.test == 'openvpn' and line.status == 'ok' and line.cipher in self.options.ciphers]
+        return known[0] if len(self.options.ciphers) == 1 and known else None
+
+    # A whole VPN on this machine
+
+    def _loopback(self) -> Iterator[Result]:
+        if not isinstance(self.host, LocalHost):
+            raise Unmeasurable('needs-python', 'a VPN on one machine is made by routerbench itself: copy it there', 'skipped')
+        self.idle = wait_idle(self.context.machine, self.options.wait, self.context.listener)
+        bed = Testbed(self.host, self.options.clients)
+        try:
+            bed.open()
+            kinds = [kind(bed, self.context) for kind in VPNS if not self.options.vpns or kind.name in self.options.vpns]
+            wanted: List[Tuple[Vpn, Setup]] = []
+            for vpn in kinds:
+                try:
+                    vpn.ready()
+                    wanted += [(vpn, setup) for setup in vpn.setups()]
+                except Unmeasurable as error:
+                    yield Result(self._no_values({'tool': vpn.title}, error), bool(self.options.vpns))
+            self._announce(len(wanted), 2)
+            direct = True
+            for i, (vpn, setup) in enumerate(wanted):
+                for result in self._one_vpn(bed, vpn, setup, (len(wanted) - i - 1) * self._expected(2)):
+                    if direct or result.values['extra'].get('way') != 'direct':
+                        yield result
+                    direct = direct and result.values['extra'].get('way') != 'direct'
+        finally:
+            bed.close()
+
+    def _one_vpn(self, bed: Testbed, vpn: Vpn, setup: Setup, later: float) -> Iterator[Result]:
+        """One tunnel, from its making to its end."""
+        method = 'routerbench.py run tunnel --loopback --vpn %s --cipher %s%s%s%s' % (
+            vpn.name, setup.combination.cipher, ' --auth ' + setup.combination.auth if setup.combination.auth else '',
+            ' --dev %s --proto %s' % (setup.dev, setup.proto) if setup.dev else '', ' --clients %d' % len(bed.clients) if len(bed.clients) > 1 else '')
+        names = {**vpn.names(setup), 'method': method}
+        try:
+            ceiling = vpn.ceiling(setup)
+            self.context.listener.progress('making %s %s' % (vpn.title, setup.combination.title()), later + self._expected(2))
+            tunnel = vpn.up(setup)
+            pids = [job.process.pid for job in tunnel.jobs]
+            ends = [tuple((bed.inside(client), address, IPERF_PORT + i) for i, (client, address) in enumerate(zip(bed.clients, addresses)))
+                    for addresses in ([bed.near(i) for i in range(len(bed.clients))], tunnel.addresses)]
+            ways = [Way(False, ends[0], lambda: None, lambda: {}, {'tool': 'no VPN', 'method': 'iperf3 between two namespaces'}, {}),
+                    Way(True, ends[1], tunnel.carried, lambda: self._worked(pids), names, tunnel.extra, ceiling, in_kernel=not pids)]
+            self._until_through(ways[1])
+            yield from self._measured(ways, later)
+        except Unmeasurable as error:
+            yield Result(self._no_values(names, error), bool(self.options.vpns))
+        finally:
+            vpn.down()
+
+    def _worked(self, pids: Sequence[int]) -> Dict[int, float]:
+        times = [process_time(text, 100.0) for text in self.host.look(*['/proc/%d/stat' % pid for pid in pids])]
+        return {pid: seconds for pid, seconds in zip(pids, times) if seconds is not None}
+
+    def _until_through(self, way: Way) -> None:
+        """Wait until something comes through a tunnel that was just made. Raises Unmeasurable."""
+        for attempt in range(PROBES):
+            try:
+                self._iperf(way.ends, False, 1.0)
+                return
+            except Unmeasurable as error:
+                if attempt == PROBES - 1 or error.reason not in ('no-answer', 'connection-refused', 'connection-lost', 'timeout'):
+                    raise Unmeasurable('tunnel-down', 'nothing came through the tunnel: %s' % error.detail) from error
+            self.host.sleep(1.0)
+
+    # What both have in common
+
+    def _seconds(self) -> float:
+        return self.options.time or (QUICK_SECONDS if self.options.quick else LOOPBACK_SECONDS if self.options.loopback else PAIR_SECONDS)
+
+    def _rounds(self, ways: int) -> int:
+        return 1 if self.options.quick else max(min(LEAST_ROUNDS, int(self.options.budget / (ways * self._seconds() * (1 + self.options.both)))), 1)
+
+    def _expected(self, ways: int) -> float:
+        return self._rounds(ways) * ways * (self._seconds() + 1) * (1 + self.options.both)
+
+    def _announce(self, count: int, ways: int) -> None:
+        if count:
+            self.context.listener.note('%d measurement%s, about %s' % (count * ways, '' if count * ways == 1 else 's', spoken(count * (self._expected(ways) + 3 * self.options.loopback))))
+
+    def _argv(self, end: Tuple[Tuple[str, ...], str, int], down: bool, seconds: float) -> Tuple[str, ...]:
+        prefix, address, port = end
+        return (*prefix, 'iperf3', '-c', address, '-p', str(port), *self._words(down, seconds), '-i', '0', '-J', *(('-B', self.options.bind) if self.options.bind else ()))
+
+    def _words(self, down: bool, seconds: float) -> Tuple[str, ...]:
+        parallel = ('-P', str(self.options.parallel)) if self.options.parallel > 1 else ()
+        return ('-t', '%.0f' % seconds, *parallel, *(('-R',) if down else ()), *(('-u', '-b', '0') if self.options.udp else ()))
+
+    def _method(self, through: bool, down: bool) -> str:
+        return ' '.join(('iperf3', '-c', '<through the tunnel>' if through else '<direct>', *self._words(down, self._seconds())))
+
+    def _iperf(self, ends: Sequence[Tuple[Tuple[str, ...], str, int]], down: bool, seconds: float, tick: Tick = no_tick) -> List[Iperf]:
+        """What iperf3 says, for each client. A server that is at another test is asked again. Raises Unmeasurable."""
+        limit = self.options.limit or seconds + IPERF_MARGIN
+        for pause in (*BUSY_PAUSES, None):
+            rans = self.host.run_all([self._argv(end, down, seconds) for end in ends], limit, tick)
+            try:
+                return [self._said(ran, limit) for ran in rans]
+            except Unmeasurable as error:
+                if error.reason != 'server-busy' or pause is None:
+                    raise
+            self.host.sleep(pause)
+        raise AssertionError('the last time raises')
+
+    @staticmethod
+    def _said(ran: Ran, limit: float) -> Iperf:
+        if ran.timed_out:
+            raise Unmeasurable('timeout', 'iperf3 did not end within %.0f s and was stopped; --limit gives it more time' % limit)
+        if '{' not in ran.out:
+            said = ran.out + ran.err
+            raise Unmeasurable('tool-broken' if ran.status in (126, 127) else iperf_refusal(said), 'iperf3: %s' % telling_line(without_addresses(said)))
+        after = re.search(r'^iperf3: error - (.*)', ran.out + '\n' + ran.err, re.M)
+        if after:
+            raise Unmeasurable(iperf_refusal(after.group(1)), 'iperf3: %s' % plain(without_addresses(after.group(1))))
+        return parse_iperf_json(ran.out)[0]
+
+    def _trip(self, way: Way, down: bool, left: float) -> Trip:
+        """One test over one way, with what it cost."""
+        seconds, watch = self._seconds(), None
+        name = '%s %s' % (way.names.get('tool') or 'tunnel', way.names.get('cipher') or '')
+        before, worked = way.carried(), way.worked()
+        watch = Watch(self.context.machine)
+
+        def tick(elapsed: float) -> None:
+            watch.sample()
+            self.context.listener.progress(name.strip(), max(left - elapsed, 0.0))
+        parts = self._iperf(way.ends, down, seconds, tick)
+        watched = watch.end()
+        now, work = way.carried(), way.worked()
+        passed = traffic(before, now, FASTEST_BYTES_S) if before and now else None
+        each = [(work[pid] - worked[pid]) / max(part.seconds for part in parts) for pid in work if pid in worked]
+        return Trip(tuple(parts), max(passed) if passed else None, max(each, default=None), watched)
+
+    def _measured(self, ways: Sequence[Way], later: float) -> Iterator[Result]:
+        """The lines of some ways, in one direction or in both."""
+        for down in (False, True) if self.options.both else (self.options.reverse,):
+            trips, errors = self._in_turns(ways, down, later)
+            for way in ways:
+                try:
+                    if id(way) in errors:
+                        raise errors[id(way)]
+                    direct = [other for other in ways if not other.tunnel and way.tunnel and id(other) not in errors]
+                    yield Result(self._values(way, trips[id(way)], trips[id(direct[0])] if direct else [], down), way.tunnel or not self.options.loopback)
+                except Unmeasurable as error:
+                    yield Result(self._no_values(way.names, error), way.tunnel or not self.options.loopback)
+
+    def _in_turns(self, ways: Sequence[Way], down: bool, later: float) -> Tuple[Dict[int, List[Trip]], Dict[int, Unmeasurable]]:
+        """Rounds of all ways, each in the other order than the one before, until the last way's rates lie within 3 %."""
+        trips: Dict[int, List[Trip]] = {id(way): [] for way in ways}
+        errors: Dict[int, Unmeasurable] = {}
+        least, done = self._rounds(len(ways)), 0
+        most = min(MOST_ROUNDS, 2 * least) if least == LEAST_ROUNDS else least
+        while len(errors) < len(ways) and (done < least or done < most and relative_spread([trip.rate() for trip in trips[id(ways[-1])]] or [1.0]) > STABLE_SPREAD):
+            for way in ways[::-1] if done % 2 else ways:
+                if id(way) not in errors:
+                    try:
+                        trips[id(way)].append(self._trip(way, down, max(least - done, 1) * len(ways) * (self._seconds() + 1) + later))
+                    except Unmeasurable as error:
+                        errors[id(way)] = error
+            done += 1
+        return trips, errors
+
+    def _no_values(self, names: Dict[str, Any], error: Unmeasurable) -> Dict[str, Any]:
+        return {'test': 'iperf3', **names, 'status': error.status, 'reason': error.reason, 'detail': error.detail, 'extra': {}}
+
+    def _values(self, way: Way, trips: Sequence[Trip], direct: Sequence[Trip], down: bool) -> Dict[str, Any]:
+        rates = [trip.rate() for trip in trips]
+        seconds = median([part.seconds for trip in trips for part in trip.parts])
+        mbit = seconds * median(rates)
+        carried = [trip.carried for trip in trips if trip.carried is not None]
+        share = 8e-6 * sum(carried) / sum(trip.rate() * max(part.seconds for part in trip.parts) for trip in trips) if len(carried) == len(trips) else None
+        if way.tunnel and share is not None and share < USED_SHARE:
+            raise Unmeasurable('tunnel-unused', 'the tunnel\'s counters grew by %.0f %% of what iperf3 received: the traffic took another way' % (100 * share))
+        runs = [mbit / rate for rate in rates]
+        extra = self._extra(way, trips, direct, down)
+        extra['carried'] = rounded(share)
+        return {'test': 'iperf3', 'method': self._method(way.tunnel, down), **way.names, 'seconds': seconds, 'mbit': mbit, 'mbit_s': mbit / seconds, 'runs': runs,
+                'spread': relative_spread(runs), 'warnings': self._warnings(way, trips, runs, extra), 'extra': extra}
+
+    def _extra(self, way: Way, trips: Sequence[Trip], direct: Sequence[Trip], down: bool) -> Dict[str, Any]:
+        def middle(values: Iterable[Optional[float]]) -> Optional[float]:
+            known = [value for value in values if value is not None]
+            return median(known) if known else None
+        parts = [part for trip in trips for part in trip.parts]
+        rate, before = median([trip.rate() for trip in trips]), middle(trip.rate() for trip in direct)
+        busy, vpn = middle(trip.watched.others for trip in trips), middle(trip.vpn for trip in trips)
+        here, there = (middle(trip.share(end) for trip in trips) for end in ('local_cpu', 'remote_cpu'))
+        load = Load(rate, before, way.extra.get('link_mbit_s'), here, there, vpn, busy, self.cores, way.ceiling)
+        one_end = (busy / 2 if busy else None) if way.in_kernel else vpn
+        each = [median([trip.parts[i].mbit_s for trip in trips]) for i in range(len(way.ends))]
+        counts = [part.retransmits for part in parts if part.retransmits is not None]
+        extra = {'local_cpu': rounded(here), 'remote_cpu': rounded(there), 'retransmits': sum(counts) if counts else None, 'protocol': parts[0].protocol, 'iperf': self.version,
+                 'way': 'tunnel' if way.tunnel else 'direct', 'direction': 'down' if down else 'up', 'streams': self.options.parallel, 'limit': limit_of(load),
+                 'router_cpu': rounded(busy), **way.extra, 'clock_mhz': watched_extra(self._together(trips))['clock_mhz'],
+                 'temperature_c': watched_extra(self._together(trips))['temperature_c'], 'governor': self.context.machine.governor()}
+        if way.tunnel:
+            extra.update(direct_mbit_s=rounded(before), efficiency=rounded(rate / before, 4) if before else None, vpn_cpu=rounded(vpn), ceiling_mbit_s=rounded(way.ceiling),
+                         crypto_share=rounded(min(rate / way.ceiling / one_end, 1.0)) if way.ceiling and one_end else None)
+        if self.options.loopback:
+            extra.update(one_end_mbit_s=rounded(rate / one_end) if way.tunnel and one_end else None, clients=len(way.ends))
+        if len(way.ends) > 1:
+            extra.update(client_mbit_s=[rounded(value) for value in each], fairness=rounded(fairness(each)))
+        return extra
+
+    @staticmethod
+    def _together(trips: Sequence[Trip]) -> Watched:
+        return Watched(None, tuple(clock for trip in trips for clock in trip.watched.clocks), tuple(degree for trip in trips for degree in trip.watched.degrees))
+
+    def _warnings(self, way: Way, trips: Sequence[Trip], runs: Sequence[float], extra: Dict[str, Any]) -> List[str]:
+        between = not self.options.loopback
+        return raised({
+            **run_warnings(self.context.machine, runs, self._together(trips), self.idle, self.options.quick),
+            'loopback': self.options.loopback,
+            'link-bound': between and way.tunnel and extra['limit'] == 'link',
+            'endpoint-bound': between and extra['limit'] in ('this end', 'other end'),
+            'tunnel-unproven': way.tunnel and extra['carried'] is None if 'carried' in extra else False,
+            'compressed': between and way.tunnel and self._compresses(),
+            'hw-offload': between and not way.tunnel and extra.get('carried') is not None and extra['carried'] < OFFLOADED_SHARE})
+
+    def _compresses(self) -> bool:
+        """Whether an OpenVPN that runs here was told to."""
+        for pid in self.context.machine.processes(('openvpn',)):
+            words = self.host.text('/proc/%d/cmdline' % pid).split('\0')
+            given = dict(zip(words, words[1:]))
+            path = os.path.join(given.get('--cd', '/'), given.get('--config') or (words[1] if len(words) == 2 else ''))
+            options = '\n'.join(' '.join(words[i:i + 2]).lstrip('-') for i in range(len(words)))
+            if compresses(self.host.text(path)) or compresses(options):
+                return True
+        return False
+
+
+TESTS: Tuple[Type[Test], ...] = (OpenvpnTest, SshTest, KernelTest, OpensslTest, TunnelTest)
 
 
 # --- session ------------------------------------------------------------------------------------
@@ -4819,10 +5798,11 @@ class Session:
     """One run: the machine's facts, the tests one after the other, and the lines they give."""
 
     def __init__(self, context: Context, facts: Facts, emit: Callable[[Line], None]) -> None:
-        self.context, self.facts, self.emit = context, facts, emit
+        self.facts, self.emit = facts, emit
         self.host = context.host
         self.id = os.urandom(4).hex()
         self.lines: List[Line] = []
+        self.context = context._replace(done=self.lines)
         self.unmet = False  # something that was asked for by name could not be measured
 
     def run(self, names: Sequence[str]) -> int:

@@ -44,6 +44,7 @@ mount --make-rprivate / 2>/dev/null || :
 mount --bind "$1/bin" /usr/local/sbin
 mount --bind "$1/locks" /run/lock
 mount --bind "$1/stat" /proc/stat
+for real in /usr/sbin/openvpn /usr/bin/openvpn; do [ ! -e $real ] || mount --bind /dev/null $real; done
 exec "$2" crond -f -c "$1/crontabs" -L "$1/log" -l 0
 '''
 
@@ -171,7 +172,7 @@ def test_crond_fires_it_and_a_regression_is_said_once(cron):
 
     baseline = cron.path('my state', 'baseline.json')
     state = rb.parse_state(cron.text('my state', 'baseline.json'))
-    rates = tuple(round(line['mbit_s'] * (1 - 0.03 * (night % 5) / 4), 3) for night in range(rb.BASELINE_NIGHTS))
+    rates = tuple(round(line['mbit_s'] * (1 - 0.04 * (night % 5) / 4), 3) for night in range(rb.BASELINE_NIGHTS))
     known = rb.State({KEY: state.series[KEY]._replace(rates=rates)}, {})
     with open(baseline + '.test', 'w') as file:
         file.write(rb.state_text(known))
@@ -180,11 +181,11 @@ def test_crond_fires_it_and_a_regression_is_said_once(cron):
 
     seen = len(cron.runs())
     assert cron.next_run(seen) == ''
-    for more in range(1, 8):  # the second, unless this machine is so uneven that slow nights disagree, or so busy that they do not count
+    for more in range(1, 8):  # the second, unless this machine is so uneven that slow nights disagree
         report = cron.next_run(seen + more)
         if report:
             break
-    assert report.count('\n') == 1
+    assert report.count('\n') == 1, [(line['mbit_s'], line['warnings']) for line in cron.lines()]
     assert KEY in report and 'slower than usual' in report and '; since then: tool OpenVPN 2.6.14 -> OpenVPN 2.6.15' in report
     assert cron.next_run(seen + more + 1) == report
     assert cron.text('syslog').count('slower') == 1 and cron.text('syslog').startswith('-t routerbench -p user.warning -- ' + KEY)

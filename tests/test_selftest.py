@@ -1035,6 +1035,8 @@ class TestWriters:
 
 def in_namespace(commands, root, *words, **environment):
     """The agent as a process, with mounts that only it sees: (status, stdout, stderr)."""
+    if not shutil.which('unshare'):
+        pytest.skip('no unshare here')
     script = 'mount --make-rprivate / 2>/dev/null; %s\n"$@"\nstatus=$?\n[ ! -e "$STATE/journal.jsonl" ] || cp "$STATE/journal.jsonl" "$ROUTER/kept"\nexit $status' % commands
     state = os.path.join(str(root), Router(root).usual_places().journal.lstrip('/'))
     done = subprocess.run(['unshare', '-m', 'sh', '-ec', script.replace('\n"$@"', '\nset +e\n"$@"'), 'sh', sys.executable, nightly.__file__, *words],
