@@ -3325,9 +3325,9 @@ class Testbed:
             self.ip('netns', 'add', name)
             self.ip('-n', name, 'link', 'set', 'lo', 'up')
         for i, client in enumerate(self.clients):
-            self.ip('-n', self.server, 'link', 'add', 'c%d' % i, 'type', 'veth', 'peer', 'name', 'up', 'netns', client)
+            self.ip('-n', self.server, 'link', 'add', 'c%d' % i, 'type', 'veth', 'peer', 'name', 's0', 'netns', client)
             self.bring_up(self.server, 'c%d' % i, self.near(i) + '/24')
-            self.bring_up(client, 'up', self.far(i) + '/24')
+            self.bring_up(client, 's0', self.far(i) + '/24')
             self.start(self.server, 'iperf3', '-s', '-p', str(IPERF_PORT + i))
 
     def near(self, client: int) -> str:
@@ -3348,7 +3348,7 @@ class Testbed:
             raise Unmeasurable('needs-root', 'network namespaces are root\'s: run it with sudo', 'skipped')
         if re.search("invalid argument 'netns'|Object \"netns\"|unrecognized option|invalid option", said):
             raise Unmeasurable('tool-missing', 'this `ip` has no namespaces: %s' % install_hint(self.host, 'ip'), 'skipped')
-        raise Unmeasurable('kernel-unsupported', '`ip %s`: %s' % (' '.join(words[2:5] if words[0] == '-n' else words[:2]), said), 'skipped')
+        raise Unmeasurable('kernel-unsupported', 'the kernel refuses what `ip` asks of it (%s)' % without_paths(said), 'skipped')
 
     def bring_up(self, where: str, name: str, address: str) -> None:
         """Give an interface its address and switch it on."""
@@ -5099,6 +5099,14 @@ class Vpn:
     def ready(self) -> None:
         """Find out what there is. Raises Unmeasurable."""
 
+    @staticmethod
+    def told(why: str, ask: Callable[[], Any]) -> None:
+        """Ask the kernel for something, with a better word for why it refuses. Raises Unmeasurable."""
+        try:
+            ask()
+        except Unmeasurable as error:
+            raise Unmeasurable(error.reason, '%s (%s)' % (why, error.detail) if error.reason == 'kernel-unsupported' else error.detail, error.status) from error
+
     def up(self, setup: Setup) -> Tunnel:
         """Make the tunnel. Raises Unmeasurable; down() removes also half of one."""
         raise NotImplementedError
@@ -5175,8 +5183,8 @@ class OpenvpnVpn(Vpn):
         addresses = ['10.91.0.%d/24' % (i + 2) for i in range(len(bed.clients))]
         bridge = 'br0' if setup.dev == 'tap' else TUNNEL_DEV
         if setup.dev == 'tap':
-            for words in (('link', 'add', 'br0', 'type', 'bridge'), ('link', 'set', TUNNEL_DEV, 'master', 'br0'), ('link', 'set', TUNNEL_DEV, 'up')):
-                bed.ip('-n', bed.server, *words)
+            for step in ('add br0 type bridge', 'set %s master br0' % TUNNEL_DEV, 'set %s up' % TUNNEL_DEV):
+                bed.ip('-n', bed.server, 'link', *step.split())
             bed.bring_up(bed.server, 'br0', '10.91.0.1/24')
         for client, words, address in zip(bed.clients, ends[1:], addresses):
             self._start(client, words, ready)
@@ -5242,10 +5250,12 @@ class OpenvpnVpn(Vpn):
         key, certificate = (self.host.private_path(name) for name in ('tls.key', 'tls.crt'))
         ran = self.host.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', '/CN=routerbench', '-days', '7300',
                             '-keyout', key, '-out', certificate, limit=60.0)
-        print_ = re.search(r'=([0-9A-F:]+)\s*$', self.host.output('openssl', 'x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'))
-        if ran.status or not print_:
+        digest = re.search(r'=([0-9A-F:]+)\s*$', self.host.output('openssl', 'x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'))
+        if ran.status or not digest:
             raise Unmeasurable('tool-failed', 'openssl made no certificate: %s' % telling_line(without_paths(ran.err)))
-        trust = ('--peer-fingerprint', print_.group(1)) if '--peer-fingerprint' in self.help else ('--ca', certificate)
+        trust = ('--peer-fingerprint', digest.group(1))  # from 2.6 on, which does not list it in its help
+        if 'Unrecognized option' in self.host.run('openvpn', *trust, '--show-digests').out:
+            trust = ('--ca', certificate)
         return ('--cert', certificate, '--key', key, *trust)
 
     def down(self) -> None:
@@ -5315,8 +5325,8 @@ class WireguardVpn(Vpn):
         """See Vpn."""
         bed = self.bed
         names = (bed.server, *bed.clients)
-        for name in names:
-            bed.ip('-n', name, 'link', 'add', TUNNEL_DEV, 'type', 'wireguard')
+        self.told('this kernel has no WireGuard: from Linux 5.6 on it is a module, `wireguard`, on OpenWrt kmod-wireguard',
+                  lambda: [bed.ip('-n', name, 'link', 'add', TUNNEL_DEV, 'type', 'wireguard') for name in names])
         keys = [self._make_keys(name) for name in names]
         peers = [word for i, (_, public) in enumerate(keys[1:]) for word in ('peer', public, 'allowed-ips', '10.91.0.%d/32' % (i + 2))]
         self._set(bed.server, 'listen-port', '51820', 'private-key', keys[0][0], *peers)
@@ -5400,7 +5410,8 @@ class IpsecVpn(Vpn):
         path = self.host.private_path('xfrm')
         self.host.replace(path, '\n'.join(commands) + '\n', 0o600)
         try:
-            self.bed.ip('-n', where, '-batch', path)
+            self.told('this kernel has no ESP, or not with this cipher: modules esp4, xfrm_user and the cipher\'s; on OpenWrt kmod-ipsec4',
+                      lambda: self.bed.ip('-n', where, '-batch', path))
         finally:
             self.host.remove(path)
 
@@ -7293,14 +7304,15 @@ def summary(facts: Facts, lines: Sequence[Line]) -> str:
     """What a person wants to know after a run."""
     good = [line for line in lines if line.status == 'ok']
     parts = [machine_title(facts)]
-    crypto, transfers, kernel, library = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh', 'kernel', 'openssl'))
+    crypto, transfers, kernel, library, ways = ([line for line in good if line.test == name] for name in ('openvpn', 'ssh', 'kernel', 'openssl', 'iperf3'))
     parts += [result_table(crypto), advice(crypto)] if crypto else []
     parts += [transfer_table(transfers)] if transfers else []
     parts += [driver_table(kernel), ipsec_ceiling(kernel)] if kernel else []
     parts += [library_table(library)] if library else []
+    parts += [tunnel_table(ways)] if ways else []
     for line in lines:
         if line.status != 'ok':
-            title = plain_title(line) if line.test in ('kernel', 'openssl') else line_title(line)
+            title = plain_title(line) if line.test in ('kernel', 'openssl') else way_title(line) if line.test == 'iperf3' else line_title(line)
             parts.append('%s %s: %s' % (title or line.test, line.status, line.detail))
     codes = list(dict.fromkeys(code for line in good for code in line.warnings))
     if codes:
@@ -7359,6 +7371,36 @@ def interface_table(lines: Sequence[Line]) -> str:
         rows.append([extra['interface'], *(figure(extra[key]) for key in ('peak_in_mbit_s', 'peak_out_mbit_s', 'mean_in_mbit_s', 'mean_out_mbit_s')),
                      '%g s' % extra['window_s'], '%.1f s' % extra['watched_s']])
     return '\n'.join(['  ' + row for row in columns(rows)] * (len(rows) > 1) + [line.detail or '' for line in lines if line.status != 'ok'])
+
+
+def tunnel_table(good: Sequence[Line]) -> str:
+    """The ways side by side, and what they mean."""
+    rows: List[List[str]] = [['through', 'cipher', 'how', 'Mbit/s', 'of direct', 'VPN busy', 'machine busy', 'cipher alone', 'one end alone', 'limited by', 'runs', 'spread']]
+    for line in good:
+        extra = line.extra
+        shares = ['-' if value is None else '%.0f %%' % (100 * value) for value in (extra.get('efficiency'), extra.get('vpn_cpu'), extra['router_cpu'])]
+        rows.append([line.tool or 'tunnel', line_title(line) if line.cipher else '-', ', '.join(filter(None, (line.driver, {'up': 'sent', 'down': 'received'}[extra['direction']]))),
+                     figure(line.mbit_s), *shares, figure(extra.get('ceiling_mbit_s')), figure(extra.get('one_end_mbit_s')), extra['limit'] or '-', str(len(line.runs)),
+                     '%.1f %%' % (100 * (line.spread or 0))])
+    text = ['  ' + row for row in columns(rows, (0, 1, 2))]
+    for line in good:
+        if line.extra.get('fairness'):
+            each = line.extra['client_mbit_s']
+            text.append('  %s: %d clients got %s to %s Mbit/s each (fairness %.2f).' % (way_title(line), len(each), figure(min(each)), figure(max(each)), line.extra['fairness']))
+    return '\n'.join(text) + '\n' + tunnel_words(good)
+
+
+def way_title(line: Line) -> str:
+    """`OpenVPN 2.6.14, AES-256-CBC + SHA1, tun, UDP`."""
+    return ', '.join(filter(None, (line.tool or 'the tunnel', line_title(line) if line.cipher else '', line.driver)))
+
+
+def tunnel_words(good: Sequence[Line]) -> str:
+    """What a person should know of them."""
+    if 'loopback' in good[0].warnings:
+        return ('  Both ends shared this machine, and the direct way never left its memory. `one end alone`: what the time that the VPN took per Mbit leaves room for\n'
+                '  on one core; `machine busy` counts all cores together.')
+    return ''
 
 
 def driver_table(good: Sequence[Line]) -> str:
@@ -8147,6 +8189,23 @@ def interface_name(text: str) -> str:
     return text
 
 
+def host_name(text: str) -> str:
+    """A name or an address, and nothing that iperf3 could take for an option."""
+    if not re.match(r'[\w:][\w.:%-]{0,252}\Z', text, re.ASCII):
+        raise ValueError('the name or the address of a machine is wanted, not `%s`' % plain(text, 60))
+    return text
+
+
+def one_of(*names: str) -> Callable[[str], Tuple[str, ...]]:
+    """A reader for a list of some of these."""
+    def chosen(text: str) -> Tuple[str, ...]:
+        words = tuple(dict.fromkeys(word.lower() for word in words_list(text)))
+        if not set(words) <= set(names):
+            raise ValueError('%s are wanted, separated by commas, not `%s`' % (', '.join(names), plain(text, 40)))
+        return words
+    return chosen
+
+
 def time_of_day(text: str) -> Tuple[int, int]:
     """Hour and minute."""
     match = re.match(r'([01]?[0-9]|2[0-3]):([0-5][0-9])\Z', text)
@@ -8290,10 +8349,32 @@ def _add_run(run: Any) -> None:
     add('load', words_list, '`run kernel`: kernel modules to load first, as in af_alg,algif_skcipher; none is loaded otherwise', (), 'LIST')
     run.add_argument('--output', metavar='FILE', help='append the lines to this file as well, whole or not at all')
     add('limit', some_time, 'end any single command after this long', metavar='TIME')
+    _add_tunnel(run.add_argument_group('run tunnel'))
+
+
+def _add_tunnel(group: Any) -> None:
+    """Its options; those that iperf3 has too have its letters."""
+    def add(*names: str, parse: Callable[[str], Any], text: str, default: Any = None, metavar: str = 'N', dest: Optional[str] = None) -> None:
+        group.add_argument(*names, **({'dest': dest} if dest else {}), type=reader(parse), default=default, metavar=metavar, help=text)
+    add('--direct', parse=host_name, text='a machine where `iperf3 -s` runs, by its own address', metavar='HOST')
+    add('--through', parse=host_name, text='the same by its address behind the tunnel', metavar='HOST')
+    group.add_argument('--loopback', action='store_true', help='a whole VPN on this machine instead, between network namespaces (root)')
+    add('--vpn', dest='vpns', parse=one_of(*(kind.name for kind in VPNS)), text='--loopback: %s (default: all that can run here)' % ', '.join(kind.name for kind in VPNS),
+        default=(), metavar='LIST')
+    add('--proto', dest='protos', parse=one_of('udp', 'tcp'), text='--loopback: what carries OpenVPN: udp, tcp (default: udp)', default=('udp',), metavar='LIST')
+    add('--dev', dest='devs', parse=one_of('tun', 'tap'), text='--loopback: tun, or tap on a bridge as at RRZN (default: tun)', default=('tun',), metavar='LIST')
+    add('--clients', parse=whole(1, 64), text='--loopback: clients at once; RRZN had 11', default=1)
+    add('-t', '--time', parse=some_time, text='seconds of one test of iperf3 (default: 10, with --loopback 5, with --quick 3)', metavar='TIME')
+    add('-P', '--parallel', parse=whole(1, 32), text='connections at once', default=1)
+    group.add_argument('-R', '--reverse', action='store_true', help='the other end sends')
+    group.add_argument('--both', action='store_true', help='first one direction, then the other')
+    add('-B', '--bind', parse=host_name, text='the address to send from', metavar='ADDRESS')
+    group.add_argument('-u', '--udp', action='store_true', help='UDP as fast as it can be sent; what arrives counts')
+    add('-p', '--port', parse=whole(1, 65535), text='port of the iperf3 server (default: %d)' % IPERF_PORT, default=IPERF_PORT)
 
 
 COMMANDS = ('run', 'info', 'crypto', 'table', 'validate', 'selftest', 'schedule', 'import', 'watch')
-FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all', '--accept', '--history')  # options without a value
+FLAGS = ('--quiet', '--quick', '--legacy-ssh', '--published', '--latest', '--all', '--accept', '--history', '--loopback', '--reverse', '--both', '--udp')  # options without a value
 
 
 def command_first(words: Sequence[str]) -> List[str]:
@@ -8317,9 +8398,25 @@ def read_arguments(argv: Sequence[str]) -> Any:
         return arguments
     if arguments.on and arguments.peer:
         parser.error('--peer is for a run on the router itself; with --on the router sends to this machine')
+    if arguments.command == 'run':
+        fault = tunnel_fault(arguments)
+        if fault:
+            parser.error(fault)
     if len(arguments.on) > 1 and (arguments.device or arguments.cpu or arguments.mhz):
         parser.error('--device, --cpu and --mhz describe one machine, and --on names several')
     return arguments
+
+
+def tunnel_fault(arguments: Any) -> Optional[str]:
+    """What is wrong with the options of `run tunnel`."""
+    ends = arguments.direct or arguments.through
+    if ends and arguments.loopback:
+        return '--loopback makes both ends itself; --direct and --through name one that is there'
+    if 'tunnel' in arguments.tests and not ends and not arguments.loopback:
+        return '`run tunnel` wants --through HOST, best with --direct HOST, or --loopback'
+    if arguments.both and arguments.reverse:
+        return '--both has --reverse in it'
+    return None
 
 
 def with_overrides(facts: Facts, arguments: Any) -> Facts:

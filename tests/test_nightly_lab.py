@@ -44,7 +44,7 @@ mount --make-rprivate / 2>/dev/null || :
 mount --bind "$1/bin" /usr/local/sbin
 mount --bind "$1/locks" /run/lock
 mount --bind "$1/stat" /proc/stat
-for real in /usr/sbin/openvpn /usr/bin/openvpn; do [ ! -e $real ] || mount --bind /dev/null $real; done
+for real in /usr/sbin/openvpn /usr/bin/openvpn /usr/bin/logger; do [ ! -e $real ] || mount --bind /dev/null $real; done
 exec "$2" crond -f -c "$1/crontabs" -L "$1/log" -l 0
 '''
 
