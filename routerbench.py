@@ -216,7 +216,8 @@ FIELDS: Dict[str, str] = {
     'status': '`ok`, `skipped` (cannot be measured here) or `failed`',
     'reason': 'for the last two: a code from the list of reasons',
     'detail': 'for the last two: what happened, and what to do about it on this system',
-    'test': 'what was measured: `openvpn`, `ssh`, `kernel`, `openssl`; `crypto` for the drivers of `routerbench.py crypto`; `selftest` for a night without a test',
+    'test': 'what was measured: `openvpn`, `ssh`, `kernel`, `openssl`, `iperf3` (by `run tunnel`; `tunnel` if that could not begin), `interface` (by `watch`); '
+            '`crypto` for the drivers of `routerbench.py crypto`; `selftest` for a night without a test',
     'device': 'the machine, as a person would name it',
     'cpu': 'the processor core, short: `MIPS 24Kc`, `ARM Cortex-A53`, `Intel Atom D525`',
     'mhz': 'its nominal clock in MHz; never guessed from BogoMIPS',
@@ -5756,13 +5757,15 @@ class TunnelTest(Test):
         rate, before = median([trip.rate() for trip in trips]), middle(trip.rate() for trip in direct)
         busy, vpn = middle(trip.watched.others for trip in trips), middle(trip.vpn for trip in trips)
         here, there = (middle(trip.share(end) for trip in trips) for end in ('local_cpu', 'remote_cpu'))
-        load = Load(rate, before, way.extra.get('link_mbit_s'), here, there, vpn, busy, self.cores, way.ceiling)
+        link = way.extra.get('link_mbit_s')
+        link = None if link and rate > 1.01 * link else link  # virtual ones state any rate
+        load = Load(rate, before, link, here, there, vpn, busy, self.cores, way.ceiling)
         one_end = (busy / 2 if busy else None) if way.in_kernel else vpn
         each = [median([trip.parts[i].mbit_s for trip in trips]) for i in range(len(way.ends))]
         counts = [part.retransmits for part in parts if part.retransmits is not None]
         extra = {'local_cpu': rounded(here), 'remote_cpu': rounded(there), 'retransmits': sum(counts) if counts else None, 'protocol': parts[0].protocol, 'iperf': self.version,
                  'way': 'tunnel' if way.tunnel else 'direct', 'direction': 'down' if down else 'up', 'streams': self.options.parallel, 'limit': limit_of(load),
-                 'router_cpu': rounded(busy), **way.extra, 'clock_mhz': watched_extra(self._together(trips))['clock_mhz'],
+                 'router_cpu': rounded(busy), **way.extra, 'link_mbit_s': link, 'clock_mhz': watched_extra(self._together(trips))['clock_mhz'],
                  'temperature_c': watched_extra(self._together(trips))['temperature_c'], 'governor': self.context.machine.governor()}
         if way.tunnel:
             extra.update(direct_mbit_s=rounded(before), efficiency=rounded(rate / before, 4) if before else None, vpn_cpu=rounded(vpn), ceiling_mbit_s=rounded(way.ceiling),
@@ -6008,7 +6011,7 @@ NOTES: Dict[str, str] = {  # no fault, but good to know before merging
     'marked': 'it stands in the table with a mark',
     'no-result': 'it has no figure, and so gives no row',
 }
-NOT_FIT = ('client-bound', 'cpu-starved', 'disturbed', 'link-bound', 'not-cpu-bound', 'not-idle', 'unstable')  # no row at all
+NOT_FIT = ('client-bound', 'compressed', 'cpu-starved', 'disturbed', 'endpoint-bound', 'link-bound', 'not-cpu-bound', 'not-idle', 'tunnel-unproven', 'unstable')  # no row at all
 NOT_MERGED = ('estimated', 'loopback')  # a row with a mark, but none to contribute
 NO_ROW = ('above-link', 'arithmetic', 'implausible', 'missing-fact', 'no-result', 'not-fit', 'placeholder', 'private', 'range', 'zero')
 APART = ('estimated', 'imported', 'loopback', 'virtual-machine')  # never in one row with others
@@ -7387,7 +7390,7 @@ def tunnel_table(good: Sequence[Line]) -> str:
         if line.extra.get('fairness'):
             each = line.extra['client_mbit_s']
             text.append('  %s: %d clients got %s to %s Mbit/s each (fairness %.2f).' % (way_title(line), len(each), figure(min(each)), figure(max(each)), line.extra['fairness']))
-    return '\n'.join(text) + '\n' + tunnel_words(good)
+    return '\n'.join(text + tunnel_words(good))
 
 
 def way_title(line: Line) -> str:
@@ -7395,12 +7398,13 @@ def way_title(line: Line) -> str:
     return ', '.join(filter(None, (line.tool or 'the tunnel', line_title(line) if line.cipher else '', line.driver)))
 
 
-def tunnel_words(good: Sequence[Line]) -> str:
+def tunnel_words(good: Sequence[Line]) -> List[str]:
     """What a person should know of them."""
+    words = ['  `machine busy` counts all cores together.']
     if 'loopback' in good[0].warnings:
-        return ('  Both ends shared this machine, and the direct way never left its memory. `one end alone`: what the time that the VPN took per Mbit leaves room for\n'
-                '  on one core; `machine busy` counts all cores together.')
-    return ''
+        words.append('  Both ends shared this machine, and the direct way never left its memory. `one end alone` is what one core\n'
+                     '  has room for by the time that the VPN took.')
+    return words
 
 
 def driver_table(good: Sequence[Line]) -> str:
@@ -8096,6 +8100,7 @@ def import_summary(lines: Sequence[Line]) -> str:
 RUN_EPILOG = """\
 Examples that work: routerbench.py run openvpn --cipher aes-256-gcm --quick
                     routerbench.py run ssh --on root@192.168.1.1
+                    routerbench.py run tunnel --loopback --vpn openvpn
 
 stdout gets one JSON line per result; the README explains its keys and the codes of reasons and
 warnings. Everything for people goes to stderr.
@@ -8394,6 +8399,8 @@ def read_arguments(argv: Sequence[str]) -> Any:
     """The parsed command line. Leaves with status 2 on wrong usage, as argparse does."""
     parser = make_parser()
     arguments = parser.parse_args(command_first(argv))
+    if 'tunnel' in getattr(arguments, 'tests', ()) and arguments.command != 'run':
+        parser.error('the self-test makes no tunnels')
     if arguments.command in ('table', 'validate', 'selftest', 'schedule', 'import'):
         return arguments
     if arguments.on and arguments.peer:
