@@ -3086,7 +3086,7 @@ SURVEY = Survey(
         '/var/run/dmesg.boot', '/etc/platform', '/etc/version', '/usr/local/opnsense/version/core'),
     programs=('/bin/busybox', '/bin/sh', '/usr/bin/env'),
     folders=(CPU_DIR, CPU_DIR + '/cpufreq', CPU_DIR + '/cpu[0-9]*', '/sys/class/thermal', '/proc/device-tree/cpus'),
-    tools=('time', 'dd', 'openvpn', 'openssl', 'dmesg', 'kenv', 'sysctl', 'kldstat', 'mount', *(manager for manager, _ in INSTALLERS)),
+    tools=('time', 'dd', 'openvpn', 'openssl', 'iperf3', 'ip', 'dmesg', 'kenv', 'sysctl', 'kldstat', 'mount', *(manager for manager, _ in INSTALLERS)),
     commands={'FreeBSD': (('kenv',), ('sysctl', '-e', *FreeBsdMachine.ASKED), ('dmesg',), ('kldstat',), ('mount',)),
               'Linux': (('dmesg',),)})
 
@@ -5469,6 +5469,7 @@ class Trip(NamedTuple):
         return max([value for value in (getattr(part, end) for part in self.parts) if value is not None], default=None)
 
 
+NO_VPN = 'no VPN'  # as the tool of a direct line
 PAIR_SECONDS, LOOPBACK_SECONDS, QUICK_SECONDS = 10.0, 5.0, 3.0  # of one test of iperf3
 LEAST_ROUNDS, MOST_ROUNDS = 3, 6
 IPERF_MARGIN = 20.0  # seconds that iperf3 may take longer than it was told to
@@ -5493,6 +5494,7 @@ class TunnelTest(Test):
         self.version = ''
         self.idle = True
         self.cores = context.machine.cores() or 1
+        self.share = self.options.budget  # of each pair of ways
 
     def by_default(self) -> bool:
         """See Test. Whoever says where to measure wants it."""
@@ -5526,7 +5528,7 @@ class TunnelTest(Test):
             try:
                 ways.append(self._known_way(address, through, ways))
             except Unmeasurable as error:
-                yield Result(self._no_values({'tool': None if through else 'no VPN', 'method': self._method(through, False)}, error))
+                yield Result(self._no_values({'tool': None if through else NO_VPN, 'method': self._method(through, False)}, error))
         if ways:
             self._announce(1, len(ways))
             yield from self._measured(ways, 0.0)
@@ -5546,7 +5548,7 @@ class TunnelTest(Test):
                                'on this machine; run it where the tunnel begins (--on)' % name)
         else:
             carried = self._xfrm
-        tool = 'no VPN' if not through else self._vpn_name(name, carried == self._xfrm)
+        tool = NO_VPN if not through else self._vpn_name(name, carried == self._xfrm)
         return Way(through, (end,), carried, lambda: machine.processes(VPN_PROGRAMS) if through else {}, {'tool': tool}, extra,
                    self._told_ceiling() if through else None)
 
@@ -5585,16 +5587,21 @@ class TunnelTest(Test):
             for vpn in kinds:
                 try:
                     vpn.ready()
-                    wanted += [(vpn, setup) for setup in vpn.setups()]
+                    setups = vpn.setups()
+                    if not setups and self.options.vpns:
+                        raise Unmeasurable('cipher-unsupported', '%s has none of these ciphers' % vpn.title, 'skipped')
+                    wanted += [(vpn, setup) for setup in setups]
                 except Unmeasurable as error:
                     yield Result(self._no_values({'tool': vpn.title}, error), bool(self.options.vpns))
+            self.share = self.options.budget / max(len(wanted), 1)
             self._announce(len(wanted), 2)
-            direct = True
+            shown: Set[str] = set()  # the direct way is measured with every tunnel, and one line for each direction is enough
             for i, (vpn, setup) in enumerate(wanted):
                 for result in self._one_vpn(bed, vpn, setup, (len(wanted) - i - 1) * self._expected(2)):
-                    if direct or result.values['extra'].get('way') != 'direct':
+                    key = '' if result.values['tool'] != NO_VPN else '%s %s' % (result.values.get('status'), result.values['extra'].get('direction'))
+                    if key not in shown:
                         yield result
-                    direct = direct and result.values['extra'].get('way') != 'direct'
+                    shown |= {key} - {''}
         finally:
             bed.close()
 
@@ -5611,7 +5618,7 @@ class TunnelTest(Test):
             pids = [job.process.pid for job in tunnel.jobs]
             ends = [tuple((bed.inside(client), address, IPERF_PORT + i) for i, (client, address) in enumerate(zip(bed.clients, addresses)))
                     for addresses in ([bed.near(i) for i in range(len(bed.clients))], tunnel.addresses)]
-            ways = [Way(False, ends[0], lambda: None, lambda: {}, {'tool': 'no VPN', 'method': 'iperf3 between two namespaces'}, {}),
+            ways = [Way(False, ends[0], lambda: None, lambda: {}, {'tool': NO_VPN, 'method': 'iperf3 between two namespaces'}, {}),
                     Way(True, ends[1], tunnel.carried, lambda: self._worked(pids), names, tunnel.extra, ceiling, in_kernel=not pids)]
             self._until_through(ways[1])
             yield from self._measured(ways, later)
@@ -5641,14 +5648,16 @@ class TunnelTest(Test):
         return self.options.time or (QUICK_SECONDS if self.options.quick else LOOPBACK_SECONDS if self.options.loopback else PAIR_SECONDS)
 
     def _rounds(self, ways: int) -> int:
-        return 1 if self.options.quick else max(min(LEAST_ROUNDS, int(self.options.budget / (ways * self._seconds() * (1 + self.options.both)))), 1)
+        return 1 if self.options.quick else max(min(LEAST_ROUNDS, int(self.share / (ways * self._seconds() * (1 + self.options.both)))), 1)
 
     def _expected(self, ways: int) -> float:
         return self._rounds(ways) * ways * (self._seconds() + 1) * (1 + self.options.both)
 
     def _announce(self, count: int, ways: int) -> None:
         if count:
-            self.context.listener.note('%d measurement%s, about %s' % (count * ways, '' if count * ways == 1 else 's', spoken(count * (self._expected(ways) + 3 * self.options.loopback))))
+            about = count * (self._expected(ways) + 3 * self.options.loopback)
+            most = ', at most %s if the runs lie apart' % spoken(about * MOST_ROUNDS / LEAST_ROUNDS) if self._rounds(ways) == LEAST_ROUNDS else ''
+            self.context.listener.note('%d measurement%s, about %s%s' % (count * ways, '' if count * ways == 1 else 's', spoken(about), most))
 
     def _argv(self, end: Tuple[Tuple[str, ...], str, int], down: bool, seconds: float) -> Tuple[str, ...]:
         prefix, address, port = end
