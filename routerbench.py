@@ -5745,17 +5745,15 @@ class TunnelTest(Test):
         return {'test': 'iperf3', **names, 'status': error.status, 'reason': error.reason, 'detail': error.detail, 'extra': {}}
 
     def _values(self, way: Way, trips: Sequence[Trip], direct: Sequence[Trip], down: bool) -> Dict[str, Any]:
-        rates = [trip.rate() for trip in trips]
-        seconds = median([part.seconds for trip in trips for part in trip.parts])
-        mbit = seconds * median(rates)
+        mbit = median([part.seconds for trip in trips for part in trip.parts]) * median([trip.rate() for trip in trips])
+        runs = [mbit / trip.rate() for trip in trips]  # the seconds that the same amount took
         carried = [trip.carried for trip in trips if trip.carried is not None]
         share = 8e-6 * sum(carried) / sum(trip.rate() * max(part.seconds for part in trip.parts) for trip in trips) if len(carried) == len(trips) else None
         if way.tunnel and share is not None and share < USED_SHARE:
             raise Unmeasurable('tunnel-unused', 'the tunnel\'s counters grew by %.0f %% of what iperf3 received: the traffic took another way' % (100 * share))
-        runs = [mbit / rate for rate in rates]
         extra = self._extra(way, trips, direct, down)
         extra['carried'] = rounded(share)
-        return {'test': 'iperf3', 'method': self._method(way.tunnel, down), **way.names, 'seconds': seconds, 'mbit': mbit, 'mbit_s': mbit / seconds, 'runs': runs,
+        return {'test': 'iperf3', 'method': self._method(way.tunnel, down), **way.names, 'seconds': median(runs), 'mbit': mbit, 'mbit_s': mbit / median(runs), 'runs': runs,
                 'spread': relative_spread(runs), 'warnings': self._warnings(way, trips, runs, extra), 'extra': extra}
 
     def _extra(self, way: Way, trips: Sequence[Trip], direct: Sequence[Trip], down: bool) -> Dict[str, Any]:
@@ -6086,10 +6084,13 @@ def line_of(found: Dict[str, Any]) -> Tuple[Optional[Line], List[Finding]]:
     return Line(**shared)._replace(runs=tuple(known.get('runs', ())), warnings=tuple(known.get('warnings', ()))), findings
 
 
+PASSING_TESTS = ('iperf3', 'interface')  # of what goes through, whatever encrypts it
+
+
 def fact_findings(line: Line) -> List[Finding]:
     """What a line does not say about its machine, or says wrongly."""
     findings = [Finding('missing-fact' if key in ('device', 'cpu') else 'missing-detail', 'no `%s`' % key)
-                for key in ('device', 'cpu', 'os', 'tool', 'cipher', 'method') if not getattr(line, key)]
+                for key in ('device', 'cpu', 'os', 'tool', 'cipher', 'method') if not getattr(line, key) and not (key in ('tool', 'cipher') and line.test in PASSING_TESTS)]
     device = (line.device or '').replace('=', ' ')  # no fault of a name that a person gives
     if device and device_name(device) is None:
         private = re.search(PRIVATE, device)
@@ -6103,7 +6104,7 @@ def fact_findings(line: Line) -> List[Finding]:
 
 def bounds(line: Line) -> Tuple[float, float]:
     """The slowest and fastest that is plausible for the line's machine, in Mbit/s."""
-    if not line.mhz or line.cipher == 'none' or line.test in ('iperf3', 'interface') or 'virtual-machine' in line.warnings:
+    if not line.mhz or line.cipher == 'none' or line.test in PASSING_TESTS or 'virtual-machine' in line.warnings:
         return 0.0005, FASTEST_MBIT_S
     lowest, highest = PER_MHZ[cpu_family(line.cpu, line.arch)]
     if re.search(AES_UNITS, line.cpu or ''):
