@@ -1220,8 +1220,14 @@ def process_time(stat_line: str, hertz: float) -> Optional[float]:
 
 def compresses(config: str) -> bool:
     """Whether a configuration of OpenVPN makes it compress."""
-    found = re.findall(r'^\s*(?:push\s+")?(comp-lzo|compress)\b[ \t]*([\w-]*)', config, re.M)
-    return any(argument not in (('no',) if option == 'comp-lzo' else ('', 'stub', 'stub-v2', 'migrate')) for option, argument in found)
+    for line in re.sub(r'[#;].*', '', config).splitlines():
+        words = re.sub(r'["\']', ' ', line).split()
+        while words[:1] == ['push'] or words[:2] == ['setenv', 'opt']:
+            words = words[2 if words[0] == 'setenv' else 1:]
+        option, argument = (words + ['', ''])[:2]
+        if option.lstrip('-') == 'comp-lzo' and argument != 'no' or option.lstrip('-') == 'compress' and argument not in ('', 'stub', 'stub-v2', 'migrate'):
+            return True
+    return False
 
 
 def parse_net_dev(text: str) -> Dict[str, Tuple[int, int]]:
@@ -5434,6 +5440,7 @@ class IpsecVpn(Vpn):
 
 
 VPNS: Tuple[Type[Vpn], ...] = (OpenvpnVpn, WireguardVpn, IpsecVpn)
+IN_KERNEL = (WireguardVpn.title, IpsecVpn.title)
 VPN_PROGRAMS = ('openvpn', 'charon', 'wireguard-go', 'boringtun', 'tincd', 'tailscaled', 'nebula', 'zerotier-one', 'racoon', 'pppd', 'fastd', 'ocserv', 'openconnect')
 
 
@@ -5543,14 +5550,18 @@ class TunnelTest(Test):
         extra = {'interface': name, 'link_mbit_s': machine.link_speed(name) if name and not through else None}
         if not through or not others or others[0].extra['interface'] != name or name is None:
             carried = (lambda: machine.counters(name)) if name else (lambda: None)
+        elif self.host.run('ip', '-s', 'xfrm', 'state').status:
+            carried = lambda: None  # only root may see the states
         elif self._xfrm() is None:
             raise Unmeasurable('tunnel-unused', 'both addresses are reached by %s, and the kernel has no IPsec: the second one is not behind a tunnel that begins '
                                'on this machine; run it where the tunnel begins (--on)' % name)
         else:
             carried = self._xfrm
         tool = NO_VPN if not through else self._vpn_name(name, carried == self._xfrm)
-        return Way(through, (end,), carried, lambda: machine.processes(VPN_PROGRAMS) if through else {}, {'tool': tool}, extra,
-                   self._told_ceiling() if through else None)
+        in_kernel = tool in IN_KERNEL
+        programs = () if in_kernel or not through else ('openvpn',) if (tool or '').startswith('OpenVPN') else VPN_PROGRAMS
+        return Way(through, (end,), carried, lambda: machine.processes(programs) if programs else {}, {'tool': tool}, extra,
+                   self._told_ceiling() if through else None, in_kernel)
 
     def _xfrm(self) -> Optional[Counters]:
         count = parse_xfrm(self.host.output('ip', '-s', 'xfrm', 'state'))
@@ -5645,7 +5656,8 @@ class TunnelTest(Test):
     # What both have in common
 
     def _seconds(self) -> float:
-        return self.options.time or (QUICK_SECONDS if self.options.quick else LOOPBACK_SECONDS if self.options.loopback else PAIR_SECONDS)
+        usual = QUICK_SECONDS if self.options.quick else LOOPBACK_SECONDS if self.options.loopback else PAIR_SECONDS
+        return float(max(round(self.options.time or usual), 1))  # iperf3 takes 0 for without end
 
     def _rounds(self, ways: int) -> int:
         return 1 if self.options.quick else max(min(LEAST_ROUNDS, int(self.share / (ways * self._seconds() * (1 + self.options.both)))), 1)
@@ -5670,10 +5682,11 @@ class TunnelTest(Test):
     def _method(self, through: bool, down: bool) -> str:
         return ' '.join(('iperf3', '-c', '<through the tunnel>' if through else '<direct>', *self._words(down, self._seconds())))
 
-    def _iperf(self, ends: Sequence[Tuple[Tuple[str, ...], str, int]], down: bool, seconds: float, tick: Tick = no_tick) -> List[Iperf]:
-        """What iperf3 says, for each client. A server that is at another test is asked again. Raises Unmeasurable."""
+    def _iperf(self, ends: Sequence[Tuple[Tuple[str, ...], str, int]], down: bool, seconds: float, tick: Tick = no_tick, begin: Callable[[], None] = lambda: None) -> List[Iperf]:
+        """What iperf3 says, for each client. A server that is at another test is asked again, with `begin` before each attempt. Raises Unmeasurable."""
         limit = self.options.limit or seconds + IPERF_MARGIN
         for pause in (*BUSY_PAUSES, None):
+            begin()
             rans = self.host.run_all([self._argv(end, down, seconds) for end in ends], limit, tick)
             try:
                 return [self._said(ran, limit) for ran in rans]
@@ -5697,15 +5710,19 @@ class TunnelTest(Test):
 
     def _trip(self, way: Way, down: bool, left: float) -> Trip:
         """One test over one way, with what it cost."""
-        seconds, watch = self._seconds(), None
         name = '%s %s' % (way.names.get('tool') or 'tunnel', way.names.get('cipher') or '')
-        before, worked = way.carried(), way.worked()
+        before: Optional[Counters] = None
+        worked: Dict[int, float] = {}
         watch = Watch(self.context.machine)
+
+        def begin() -> None:
+            nonlocal before, worked, watch
+            before, worked, watch = way.carried(), way.worked(), Watch(self.context.machine)
 
         def tick(elapsed: float) -> None:
             watch.sample()
             self.context.listener.progress(name.strip(), max(left - elapsed, 0.0))
-        parts = self._iperf(way.ends, down, seconds, tick)
+        parts = self._iperf(way.ends, down, self._seconds(), tick, begin)
         watched = watch.end()
         now, work = way.carried(), way.worked()
         passed = traffic(before, now, FASTEST_BYTES_S) if before and now else None
@@ -5795,7 +5812,7 @@ class TunnelTest(Test):
             'link-bound': between and way.tunnel and extra['limit'] == 'link',
             'endpoint-bound': between and extra['limit'] in ('this end', 'other end'),
             'tunnel-unproven': way.tunnel and extra['carried'] is None if 'carried' in extra else False,
-            'compressed': between and way.tunnel and self._compresses(),
+            'compressed': between and way.tunnel and not way.in_kernel and self._compresses(),
             'hw-offload': between and not way.tunnel and extra.get('carried') is not None and extra['carried'] < OFFLOADED_SHARE})
 
     def _compresses(self) -> bool:
@@ -5803,9 +5820,10 @@ class TunnelTest(Test):
         for pid in self.context.machine.processes(('openvpn',)):
             words = self.host.text('/proc/%d/cmdline' % pid).split('\0')
             given = dict(zip(words, words[1:]))
-            path = os.path.join(given.get('--cd', '/'), given.get('--config') or (words[1] if len(words) == 2 else ''))
-            options = '\n'.join(' '.join(words[i:i + 2]).lstrip('-') for i in range(len(words)))
-            if compresses(self.host.text(path)) or compresses(options):
+            name = given.get('--config') or (words[1] if len(words) >= 2 and not words[1].startswith('-') else '')
+            paths = [os.path.join(place, given.get('--cd', ''), name) for place in ('/proc/%d/cwd' % pid, '/')]
+            options = '\n'.join(' '.join([words[i], *(word for word in words[i + 1:i + 2] if not word.startswith('--'))]) for i in range(len(words)) if words[i].startswith('--'))
+            if any(compresses(text) for text in (*map(self.host.text, paths if name else []), options)):
                 return True
         return False
 
@@ -6121,7 +6139,7 @@ def figure_findings(line: Line) -> List[Finding]:
     if not lowest <= line.mbit_s <= highest:
         each = ' (%.3g per MHz of %s)' % (line.mbit_s / line.mhz, line.cpu) if line.mhz else ''
         findings.append(Finding('implausible', '%s Mbit/s%s' % (figure(line.mbit_s), each)))
-    if line.seconds and line.mbit is not None and not agree(line.mbit / line.seconds, line.mbit_s):
+    if line.seconds and line.mbit is not None and not agree(line.mbit / line.seconds, line.mbit_s) and abs(line.mbit / line.seconds - line.mbit_s) > 0.001:  # which is how they are rounded
         findings.append(Finding('arithmetic', '%g Mbit in %g s are %s Mbit/s, not %s' % (line.mbit, line.seconds, figure(line.mbit / line.seconds), figure(line.mbit_s))))
     if line.runs and min(line.runs) <= 0:
         findings.append(Finding('zero', 'a run of %g s' % min(line.runs)))
