@@ -1222,10 +1222,11 @@ def compresses(config: str) -> bool:
     """Whether a configuration of OpenVPN makes it compress."""
     for line in re.sub(r'[#;].*', '', config).splitlines():
         words = re.sub(r'["\']', ' ', line).split()
+        words = words[:1] and [words[0].lstrip('-'), *words[1:]]  # as it is on a command line
         while words[:1] == ['push'] or words[:2] == ['setenv', 'opt']:
             words = words[2 if words[0] == 'setenv' else 1:]
         option, argument = (words + ['', ''])[:2]
-        if option.lstrip('-') == 'comp-lzo' and argument != 'no' or option.lstrip('-') == 'compress' and argument not in ('', 'stub', 'stub-v2', 'migrate'):
+        if option == 'comp-lzo' and argument != 'no' or option == 'compress' and argument not in ('', 'stub', 'stub-v2', 'migrate'):
             return True
     return False
 

@@ -497,7 +497,7 @@ class TestTheLineRuns:
         (tmp_path / 'locks').mkdir()
         command = self.command(openwrt, 'openvpn', '--cipher', 'aes-256-cbc', '--wait', '0', '--journal', str(tmp_path / 'j'), '--baseline', str(tmp_path / 'b'))
         script = 'mount --make-rprivate / 2>/dev/null; mount --bind %s /usr/local/sbin && mount --bind %s /run/lock && exec "$@"' % (tmp_path / 'bin', tmp_path / 'locks')
-        if subprocess.call(['unshare', '-m', 'sh', '-c', script, 'sh', 'true'], stderr=subprocess.DEVNULL) or not os.path.isdir('/run/lock'):
+        if not shutil.which('unshare') or subprocess.call(['unshare', '-m', 'sh', '-c', script, 'sh', 'true'], stderr=subprocess.DEVNULL) or not os.path.isdir('/run/lock'):
             pytest.skip('no mount namespaces here')
         self.run(shell, command, ['unshare', '-m', 'sh', '-c', script, 'sh'])
         [line] = (tmp_path / 'j').read_text().splitlines()
