@@ -302,10 +302,11 @@ class Build(NamedTuple):
 
 class Ticks(NamedTuple):
     """Processor time since boot in seconds, summed over all processors: busy (with what a
-    hypervisor took away) and idle."""
+    hypervisor took away) and idle; and the busy time of each, where the system tells it."""
 
     busy: float
     idle: float
+    cores: Tuple[float, ...] = ()
 
 
 class Facts(NamedTuple):
@@ -361,7 +362,8 @@ class Iperf(NamedTuple):
 
 class Load(NamedTuple):
     """What was busy while a way carried `rate` Mbit/s, in processors, and what else bounds it, in Mbit/s: the same
-    without a tunnel, the link, the cipher. None where it is not known."""
+    without a tunnel, the link, the cipher. None where it is not known. `core` is the busiest processor; `in_kernel`
+    says that a VPN works for those who send and receive, in their time."""
 
     rate: float
     direct: Optional[float]
@@ -372,6 +374,8 @@ class Load(NamedTuple):
     busy: Optional[float]
     cores: int
     ceiling: Optional[float]
+    core: Optional[float] = None
+    in_kernel: bool = False
 
 
 class Counters(NamedTuple):
@@ -411,11 +415,13 @@ class Survey(NamedTuple):
 
 class Watched(NamedTuple):
     """What the machine did while it was measured. `others`: processors' worth of time that other
-    programs took, `clocks`: MHz seen, `degrees`: Celsius seen (both possibly empty)."""
+    programs took, `clocks`: MHz seen, `degrees`: Celsius seen (both possibly empty), `core`: the share
+    of the time that the busiest processor was busy, with everything."""
 
     others: Optional[float]
     clocks: Tuple[float, ...]
     degrees: Tuple[float, ...]
+    core: Optional[float] = None
 
 
 # --- arithmetic ---------------------------------------------------------------------------------
@@ -596,11 +602,11 @@ def limit_of(load: Load) -> Optional[str]:
         return 'link'
     if load.ceiling and load.rate > BOUND_SHARE * load.ceiling:
         return 'crypto'
-    if full(load.vpn):
-        return 'VPN process' if not load.ceiling else 'crypto' if load.rate / load.ceiling > 0.5 else 'packet path'
+    if full(load.vpn) or load.in_kernel and (full(load.core) or full(load.here)):
+        return ('processor' if load.in_kernel else 'VPN process') if not load.ceiling else 'crypto' if load.rate / load.ceiling > 0.5 else 'packet path'
     if full(load.there) or full(load.here):
         return 'other end' if full(load.there) else 'this end'
-    return None if load.busy is None else 'processor' if load.busy > BOUND_SHARE * load.cores else 'other'
+    return None if load.busy is None else 'processor' if load.busy > BOUND_SHARE * load.cores or full(load.core) else 'other'
 
 
 def fairness(rates: Sequence[float]) -> float:
@@ -976,14 +982,14 @@ def available_kb(memory: Dict[str, int]) -> Optional[int]:
 
 
 def parse_ticks(text: str, hertz: float) -> Optional[Ticks]:
-    """The `cpu ` line of /proc/stat: user nice system idle iowait irq softirq steal; guest time is
-    in user already. Waiting for a disk is idle."""
-    match = re.search(r'^cpu[ \t]+([0-9]{1,20}(?: [0-9]{1,20}){3,})[ \t]*$', text, re.M)
-    numbers = [int(word) for word in match.group(1).split()[:8]] if match else []
-    if not numbers:
-        return None
-    idle = numbers[3] + (numbers[4] if len(numbers) > 4 else 0)
-    return Ticks((sum(numbers) - idle) / hertz, idle / hertz)
+    """The `cpu` lines of /proc/stat, of all processors and of each: user nice system idle iowait irq
+    softirq steal; guest time is in user already. Waiting for a disk is idle."""
+    known = {}
+    for name, counts in re.findall(r'^cpu(\d{0,5})[ \t]+([0-9]{1,20}(?: [0-9]{1,20}){3,})[ \t]*$', text, re.M):
+        numbers = [int(word) for word in counts.split()[:8]]
+        idle = sum(numbers[3:5])
+        known[name] = (sum(numbers) - idle) / hertz, idle / hertz
+    return Ticks(*known.pop(''), tuple(busy for busy, _ in known.values())) if '' in known else None
 
 
 def elf_byte_order(header: bytes) -> Optional[str]:
@@ -2933,8 +2939,8 @@ class LinuxMachine(Machine):
         return len(self.info.parts) > 1 or len(set(self._policy_mhz('cpuinfo_max_freq'))) > 1
 
     def ticks(self) -> Optional[Ticks]:
-        """/proc/stat, which counts in hundredths for every kernel."""
-        return parse_ticks(self.host.look('/proc/stat')[0], 100.0)
+        """/proc/stat, which counts in hundredths for every kernel. From afar its first line has to do, with the sum."""
+        return parse_ticks(self.host.text('/proc/stat') if isinstance(self.host, LocalHost) else self.host.look('/proc/stat')[0], 100.0)
 
     def sense(self) -> Tuple[List[float], Optional[float]]:
         """scaling_cur_freq and the thermal zones."""
@@ -3054,13 +3060,14 @@ class FreeBsdMachine(Machine):
         return free * whole_number(pages.get('hw.pagesize', '')) // 1024 or None
 
     def ticks(self) -> Optional[Ticks]:
-        """kern.cp_time: user nice sys interrupt idle, in ticks of stathz."""
-        found = self._sysctl('kern.cp_time', 'kern.clockrate')
-        counts = [int(word) for word in re.findall(r'\b[0-9]{1,18}\b', found.get('kern.cp_time', ''))]
-        hertz = re.search(r'stathz = ([1-9][0-9]{0,8})\b', found.get('kern.clockrate', ''))
-        if len(counts) != 5 or not hertz:
+        """kern.cp_time, and kern.cp_times of each processor: user nice sys interrupt idle, in ticks of stathz."""
+        found = self._sysctl('kern.cp_time', 'kern.cp_times', 'kern.clockrate')
+        counts, each = ([int(word) for word in re.findall(r'\b[0-9]{1,18}\b', found.get(name, ''))] for name in ('kern.cp_time', 'kern.cp_times'))
+        match = re.search(r'stathz = ([1-9][0-9]{0,8})\b', found.get('kern.clockrate', ''))
+        if len(counts) != 5 or not match:
             return None
-        return Ticks(sum(counts[:4]) / int(hertz.group(1)), counts[4] / int(hertz.group(1)))
+        hertz = int(match.group(1))
+        return Ticks(sum(counts[:4]) / hertz, counts[4] / hertz, tuple(sum(each[i:i + 4]) / hertz for i in range(0, len(each) - 4, 5)))
 
     def sense(self) -> Tuple[List[float], Optional[float]]:
         """dev.cpu.0.freq and dev.cpu.0.temperature, `57.0C`, in one call: it starts a process."""
@@ -3163,11 +3170,13 @@ class Watch:
         """The result; `own` s of processor time are the measured command's."""
         self._feel(working=False)
         (clock, ticks, used), (clock_now, ticks_now, used_now) = self.began, self._now()
-        others = None
+        others = core = None
         if ticks and ticks_now and clock_now > clock:
             busy = ticks_now.busy - ticks.busy - own - (used_now - used)
             others = max(busy, 0.0) / (clock_now - clock)
-        return Watched(others, tuple(self.clocks), tuple(self.degrees))
+            if len(ticks.cores) == len(ticks_now.cores):
+                core = max([(after - before) / (clock_now - clock) for before, after in zip(ticks.cores, ticks_now.cores)], default=None)
+        return Watched(others, tuple(self.clocks), tuple(self.degrees), core)
 
 
 def run_warnings(machine: Machine, runs: Sequence[float], watched: Watched, idle: bool, quick: bool) -> Dict[str, bool]:
@@ -3539,7 +3548,7 @@ EXTRA: Dict[str, Dict[str, str]] = {
         'interface': 'what the traffic left by, and came back by, at this end',
         'carried': 'what the counters of that interface, or of IPsec\'s states, grew by, in parts of what iperf3 received',
         'limit': 'what the bottleneck was: `crypto`, `packet path`, `VPN process` (the two together), `link`, iperf3 at `this end` or the `other end`, '
-                 '`processor` (all of it), `other`; null where that cannot be told',
+                 '`processor` (one of them, or all), `other`; null where that cannot be told',
         'vpn_cpu': 'processors that the busiest of the VPN\'s processes kept busy; null for a VPN in the kernel',
         'router_cpu': 'processors that everything on this machine kept busy meanwhile',
         'ceiling_mbit_s': 'what the cipher alone reaches with packets of 1420 bytes, by an openvpn or kernel line of this run or, with --loopback, a short test',
@@ -5297,11 +5306,11 @@ class OpenvpnVpn(Vpn):
         return {**super().names(setup), 'tool': self.openvpn.build.tool, 'library': self.openvpn.build.library}
 
 
-def kernel_ceiling(context: Context, name: str, key: int) -> Optional[float]:
-    """Of a kernel line of this run, by the kernel's name of the algorithm and the bits of its key."""
-    known = [line.extra.get('net_mbit_s_1424') or line.extra.get('net_mbit_s') for line in context.done if line.test == 'kernel' and line.status == 'ok'
-             and line.extra.get('in_use') and line.extra.get('name') == name and str(key) in (line.cipher or '')]
-    return known[-1] if known else None
+def kernel_ceiling(context: Context, names: Sequence[str], combination: Combination) -> Optional[float]:
+    """Of a kernel line of this run, by the kernel's names of the algorithm, the fitting one first."""
+    known = {line.extra.get('name'): line.extra.get('net_mbit_s_1424') or line.extra.get('net_mbit_s') for line in context.done if line.test == 'kernel' and line.status == 'ok'
+             and line.extra.get('in_use') and line.cipher == combination.cipher}
+    return next((known[name] for name in names if name in known), None)
 
 
 class WireguardVpn(Vpn):
@@ -5356,7 +5365,7 @@ class WireguardVpn(Vpn):
 
     def ceiling(self, setup: Setup) -> Optional[float]:
         """See Vpn."""
-        return kernel_ceiling(self.context, 'rfc7539(chacha20,poly1305)', 20)
+        return kernel_ceiling(self.context, ('rfc7539(chacha20,poly1305)',), setup.combination)
 
 
 ESP_AUTHS = {'SHA1': ('hmac(sha1)', 20, 96), 'SHA256': ('hmac(sha256)', 32, 128), 'SHA512': ('hmac(sha512)', 64, 256), 'MD5': ('hmac(md5)', 16, 96)}
@@ -5435,9 +5444,9 @@ class IpsecVpn(Vpn):
     def ceiling(self, setup: Setup) -> Optional[float]:
         """See Vpn."""
         cipher, auth, _ = setup.combination
-        names = {'cbc': 'authenc(hmac(%s),cbc(aes))' % (auth or '').lower(), 'gcm': 'rfc4106(gcm(aes))', 'poly1305': 'rfc7539(chacha20,poly1305)'}
-        name = names.get(cipher.rpartition('-')[2])
-        return kernel_ceiling(self.context, name, whole_number(cipher.split('-')[1])) if name and cipher.startswith('aes') else None
+        names = {'cbc': ('authenc(hmac(%s),cbc(aes))' % (auth or '').lower(),), 'gcm': ('rfc4106(gcm(aes))', 'gcm(aes)'),
+                 'poly1305': ('rfc7539esp(chacha20,poly1305)', 'rfc7539(chacha20,poly1305)')}
+        return kernel_ceiling(self.context, names.get(cipher.rpartition('-')[2], ()), setup.combination)
 
 
 VPNS: Tuple[Type[Vpn], ...] = (OpenvpnVpn, WireguardVpn, IpsecVpn)
@@ -5780,11 +5789,11 @@ class TunnelTest(Test):
             return median(known) if known else None
         parts = [part for trip in trips for part in trip.parts]
         rate, before = median([trip.rate() for trip in trips]), middle(trip.rate() for trip in direct)
-        busy, vpn = middle(trip.watched.others for trip in trips), middle(trip.vpn for trip in trips)
+        busy, core, vpn = (middle(values) for values in ((trip.watched.others for trip in trips), (trip.watched.core for trip in trips), (trip.vpn for trip in trips)))
         here, there = (middle(trip.share(end) for trip in trips) for end in ('local_cpu', 'remote_cpu'))
         link = way.extra.get('link_mbit_s')
         link = None if link and rate > 1.01 * link else link  # virtual ones state any rate
-        load = Load(rate, before, link, here, there, vpn, busy, self.cores, way.ceiling)
+        load = Load(rate, before, link, here, there, vpn, busy, self.cores, way.ceiling, core, way.in_kernel)
         one_end = (busy / 2 if busy else None) if way.in_kernel else vpn
         each = [median([trip.parts[i].mbit_s for trip in trips]) for i in range(len(way.ends))]
         counts = [part.retransmits for part in parts if part.retransmits is not None]

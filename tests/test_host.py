@@ -57,6 +57,13 @@ class TestFiles:
     def test_proc_files_have_no_size_and_are_read_whole(self):
         assert rb.LocalHost().text('/proc/cpuinfo').count('\n') > 3
 
+    def test_the_busiest_core(self):
+        """Of this very machine, while this process keeps one of its processors busy."""
+        watch, end = rb.Watch(rb.machine_of(rb.LocalHost())), time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+        assert 0.5 < watch.end().core < 1.1
+
 
 class TestFind:
     def test_only_what_can_be_started(self, host, tmp_path):

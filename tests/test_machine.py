@@ -351,6 +351,8 @@ class TestFreeBsdSensors:
 
     def test_ticks(self):
         assert freebsd(self.APU).ticks() == Ticks(180.0, 10000.0)
+        each = {**self.APU, 'kern.cp_times': '12700 0 6350 1270 635000 0 1270 0 1270 635000'}
+        assert freebsd(each).ticks() == Ticks(180.0, 10000.0, (160.0, 20.0))
 
     @pytest.mark.parametrize('change', [
         {'kern.cp_time': '1 2 3'}, {'kern.cp_time': ''}, {'kern.clockrate': '{ hz = 1000 }'}, {'kern.clockrate': ''},

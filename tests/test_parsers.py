@@ -264,8 +264,8 @@ class TestAvailableKb:
 
 class TestParseTicks:
     def test_linux(self):
-        text = 'cpu  4705 150 1120 16250 520 0 30 200 900 0\ncpu0 4705 150 1120 16250 520 0 30 200 900 0\nintr 114930\n'
-        assert rb.parse_ticks(text, 100.0) == Ticks(pytest.approx(62.05), pytest.approx(167.7))
+        text = 'cpu  4705 150 1120 16250 520 0 30 200 900 0\ncpu0 4000 150 1120 250 520 0 30 200 900 0\ncpu1 705 0 0 16000 0 0 0 0 0 0\nintr 114930\n'
+        assert rb.parse_ticks(text, 100.0) == Ticks(pytest.approx(62.05), pytest.approx(167.7), (pytest.approx(55.0), pytest.approx(7.05)))
 
     def test_four_numbers_of_linux_24(self):
         assert rb.parse_ticks('cpu  100 0 50 850\n', 100.0) == Ticks(1.5, 8.5)

@@ -250,7 +250,9 @@ class TestPure:
         ({'ceiling': 111.0}, 'crypto'), ({'ceiling': 112.0}, 'other'), ({'vpn': 0.9}, 'VPN process'), ({'vpn': 0.89}, 'other'),
         ({'vpn': 0.95, 'ceiling': 199.0}, 'crypto'), ({'vpn': 0.95, 'ceiling': 201.0}, 'packet path'), ({'there': 0.994}, 'other end'), ({'here': 0.994}, 'this end'),
         ({'here': 0.994, 'there': 0.994}, 'other end'), ({'here': 0.5, 'there': 0.89}, 'other'), ({'busy': 3.7}, 'processor'), ({'busy': 3.7, 'cores': 8}, 'other'),
-        ({'vpn': 0.95, 'there': 0.994}, 'VPN process'), ({'link': 100.0, 'vpn': 1.0, 'ceiling': 100.0}, 'link')])
+        ({'core': 0.95}, 'processor'), ({'core': 0.89}, 'other'), ({'core': 0.95, 'here': 0.95}, 'this end'), ({'in_kernel': True}, 'other'),
+        ({'in_kernel': True, 'core': 0.95}, 'processor'), ({'in_kernel': True, 'core': 0.95, 'ceiling': 199.0}, 'crypto'), ({'in_kernel': True, 'core': 0.5, 'there': 0.95}, 'other end'),
+        ({'in_kernel': True, 'here': 0.95, 'ceiling': 201.0}, 'packet path'), ({'vpn': 0.95, 'there': 0.994}, 'VPN process'), ({'link': 100.0, 'vpn': 1.0, 'ceiling': 100.0}, 'link')])
     def test_limit_of(self, changed, limit):
         load = rb.Load(rate=100.0, direct=None, link=None, here=None, there=None, vpn=None, busy=1.0, cores=4, ceiling=None)
         assert rb.limit_of(load._replace(**changed)) == limit

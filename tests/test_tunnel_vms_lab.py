@@ -17,7 +17,7 @@ from vms import Vm
 
 pytestmark = pytest.mark.lab
 
-MODULES = 'veth tun wireguard esp4 xfrm_user authenc gcm ctr ghash_generic af_alg algif_aead algif_skcipher'.split()
+MODULES = 'veth tun wireguard esp4 xfrm_user authenc gcm ctr ghash_generic chacha20poly1305 chacha_generic poly1305_generic af_alg algif_aead algif_skcipher'.split()
 RUN = ['run', 'tunnel', '--loopback', '--quick', '--wait', '0', '--time', '1', '--vpn']
 
 # Runs a command and, in every namespace that a run makes meanwhile, counts what leaves by the links: frames, and those in
@@ -122,8 +122,10 @@ def test_each_vpn_with_three_clients_and_both_directions(run):
 
 
 def test_the_kernels_own_ceiling(run):
-    """The kernel's line of the same run says what encryption alone would allow."""
-    lines, _ = run('ipsec', '--cipher', 'aes-256-gcm', begin=['run', 'kernel', 'tunnel', *RUN[2:]])
-    through = lines[-1]
-    check(through, 'IPsec (ESP)')
-    assert through.extra['ceiling_mbit_s'] > 0 and 0 < through.extra['crypto_share'] and through.extra['limit']
+    """The kernel's lines of the same run say what encryption alone would allow."""
+    lines, _ = run('wireguard,ipsec', '--cipher', 'aes-256-gcm,chacha20-poly1305', begin=['run', 'kernel', 'tunnel', *RUN[2:]])
+    through = [line for line in lines if line.extra.get('way') == 'tunnel']
+    assert [(line.tool, line.cipher) for line in through] == [('WireGuard', 'chacha20-poly1305'), ('IPsec (ESP)', 'aes-256-gcm'), ('IPsec (ESP)', 'chacha20-poly1305')]
+    for line in through:
+        check(line, line.tool)
+        assert line.extra['ceiling_mbit_s'] > line.mbit_s and 0 < line.extra['crypto_share'] <= 1 and line.extra['limit'] in ('crypto', 'packet path', 'other')
