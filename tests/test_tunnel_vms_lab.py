@@ -38,9 +38,13 @@ def kind(frame):
     return 'esp' if protocol == 50 else 'wireguard' if protocol == 17 and struct.pack('!H', 51820) in (udp[:2], udp[2:]) else 'outer'
 
 def capture(name):
-    with open('/run/netns/' + name) as space:
-        if libc.setns(space.fileno(), 0x40000000):
-            raise OSError(ctypes.get_errno(), 'setns')
+    for _ in range(500):                                                                    # its name is there before it is
+        with open('/run/netns/' + name) as space:
+            if not libc.setns(space.fileno(), 0x40000000):
+                break
+        time.sleep(0.01)
+    else:
+        raise OSError(ctypes.get_errno(), 'setns')
     link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     head = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 400))    # of each frame the first 400 bytes
     link.setsockopt(socket.SOL_SOCKET, 26, struct.pack('HP', 1, ctypes.addressof(head)))
